@@ -1,0 +1,1 @@
+"""Mechanisms to audit: reference implementations of both families, and broken twins."""

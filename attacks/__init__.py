@@ -1,0 +1,1 @@
+"""Adversaries: how to score a view so that the two sides of a pair come apart."""

@@ -1,0 +1,11 @@
+"""The attack battery, in the order in which scouting tries it: one line each."""
+
+CATALOGUE: dict[str, str] = {
+    "likelihood": "attacks.likelihood:Likelihood",
+    "form": "attacks.events:Form",
+    "atoms": "attacks.events:Atoms",
+    "leaf": "attacks.events:Leaf",
+    "membership": "attacks.membership:Membership",
+    "logistic": "attacks.classifier:Logistic",
+    "boosting": "attacks.classifier:Boosting",
+}

@@ -1,0 +1,109 @@
+"""The one-call API: audit a function, a mechanism or a policy from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from audit.claim import AnyClaim
+from audit.engine import Workers, run
+from audit.errors import UsageError
+from audit.mechanism import FunctionMechanism, Mechanism
+from audit.pair import Pair
+from audit.plan import Request, Settings, make_plan
+from audit.record import CaseResult
+from audit.registry import battery
+
+
+def examine(
+    mechanism: Mechanism | Callable[..., Any],
+    *,
+    claim: AnyClaim | None = None,
+    pairs: Sequence[Pair] = (),
+    trials: int = 20_000,
+    alpha: float = 1e-3,
+    seed: int = 0,
+    batched: bool = False,
+    view: str = "",
+    attacks: Sequence[str] | None = None,
+    early_stop: bool = True,
+    bits: bool = False,
+    jobs: int = 1,
+) -> CaseResult:
+    """Audit one implementation against one claim.
+
+    Args:
+        mechanism: A `Mechanism`, or a function ``f(data, rng)`` of one trial returning anything,
+            or ``f(data, n, rng)`` with `batched`.
+        claim: What it promises; a mechanism's own claim when omitted.
+        pairs: Neighbouring inputs; a mechanism's own when omitted. Scouting picks the worst.
+        trials: Mechanism runs in all, scouting included.
+        alpha: Probability that the certified bound exceeds the true epsilon.
+        seed: Root of all random streams.
+        batched: Whether a function plays many trials along a leading axis.
+        view: Audited projection of the output; the claim's own when empty.
+        attacks: Names of attacks; the whole battery when omitted.
+        early_stop: Stop as soon as the claim is refuted.
+        bits: Put floating-point rounding in scope.
+        jobs: Worker processes; no result depends on it.
+
+    Returns:
+        The result: ``verdict``, ``epsilon_lower``, ``could_have_caught``, the evidence.
+
+    Raises:
+        UsageError: For a missing claim, no pair, or a setting out of range.
+    """
+    if not _is_mechanism(mechanism):
+        if not callable(mechanism):
+            raise UsageError(f"mechanism: expected a function, got {type(mechanism).__name__}")
+        mechanism = FunctionMechanism(mechanism, claim, tuple(pairs), batched)
+    chosen: Mechanism = mechanism  # type: ignore[assignment]
+    promised = claim or chosen.claim
+    if promised is None:
+        raise UsageError("claim: the mechanism states none; give claim=audit.PureDp(epsilon=1.0)")
+    name = getattr(mechanism, "__name__", None) or _name_of(chosen)
+    request = Request(
+        name=name,
+        target=name,
+        mechanism=chosen,
+        claim=promised,
+        attacks=battery(attacks),
+        pairs=tuple(pairs),
+        view=view,
+    )
+    settings = Settings(trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, bits=bits)
+    plan, cases = make_plan([request], settings)
+    return run(plan, cases, Workers(jobs=jobs)).results[0]
+
+
+def assert_unrefuted(
+    mechanism: Mechanism | Callable[..., Any], *, allow_blind: bool = False, **settings: Any
+) -> CaseResult:
+    """Fail a test when the claim is refuted, or when the audit could not have refuted it.
+
+    Args:
+        mechanism: What to audit.
+        allow_blind: Accept an audit that could not have caught a violation.
+        **settings: As for `examine`.
+
+    Returns:
+        The result.
+
+    Raises:
+        AssertionError: With the findings, when there is no clean verdict.
+    """
+    result = examine(mechanism, **settings)
+    accepted = {"unrefuted", "blind"} if allow_blind else {"unrefuted"}
+    if result.verdict not in accepted:
+        lines = [f"{finding.rule}: {finding.message}" for finding in result.findings]
+        raise AssertionError(f"{result.name} is {result.verdict}\n" + "\n".join(lines))
+    return result
+
+
+def _is_mechanism(candidate: Any) -> bool:
+    return callable(getattr(candidate, "run", None)) and callable(getattr(candidate, "pairs", None))
+
+
+def _name_of(mechanism: Mechanism) -> str:
+    function = getattr(mechanism, "function", mechanism)
+    return str(getattr(function, "__name__", type(function).__name__))

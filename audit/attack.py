@@ -1,0 +1,95 @@
+"""Attacks: adversaries that look at views and say left or right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from audit.mechanism import Mechanism, play, play_singly
+from audit.pair import Pair
+from audit.quantise import Grid
+from audit.view import Floats, Views, project
+
+
+@dataclass(frozen=True)
+class Game:
+    """One frozen distinguishing game.
+
+    Attributes:
+        mechanism: What is played.
+        pair: On which two inputs.
+        view: What the adversary sees of it.
+        grid: Rounding of the views; None while it is being found, or with the ``bits`` threat on.
+        singly: Play every trial in a call of its own.
+    """
+
+    mechanism: Mechanism
+    pair: Pair
+    view: str
+    grid: Grid | None = None
+    singly: bool = False
+
+    def play(self, left: bool, n: int, rng: np.random.Generator) -> Views:
+        """Views of `n` independent trials on one side."""
+        player = play_singly if self.singly else play
+        views = player(self.mechanism, self.pair.side(left), n, rng)
+        if n == 0:
+            return views
+        return self.rounded(project(views, self.view, self.pair.position))
+
+    def rounded(self, views: Views) -> Views:
+        """Views on the rounding grid, when there is one."""
+        return self.grid.apply(views) if self.grid else views
+
+
+class Scorer(Protocol):
+    """A fitted attack: a pure, picklable function of views.
+
+    Attributes:
+        description: The event in words, for reports.
+    """
+
+    @property
+    def description(self) -> str:
+        """The event in words, for reports."""
+
+    def __call__(self, views: Views) -> Floats:
+        """Scores, shape (n,): the larger, the more the view looks like the left input."""
+
+
+class Attack(Protocol):
+    """How to choose a scorer from scouted views.
+
+    Why a wrong attack is harmless: the score is only a score. A bad one costs power; validity
+    rests on fresh labels alone (see `audit.bounds`).
+
+    Attributes:
+        name: Catalogue name.
+        slow: Whether it is fitted only when the cheap attacks leave room.
+    """
+
+    @property
+    def name(self) -> str:
+        """Catalogue name."""
+
+    @property
+    def slow(self) -> bool:
+        """Whether fitting is expensive."""
+
+    def applies(self, game: Game) -> bool:
+        """Whether this attack can look at this game at all."""
+
+    def fit(
+        self, game: Game, left_views: Views, right_views: Views, rng: np.random.Generator
+    ) -> Scorer:
+        """Learn a scorer from scouting trials of both sides."""
+
+
+def labelled(left_views: Views, right_views: Views) -> tuple[Views, Any]:
+    """Both sides as one block and the labels (1 = left), shape (n,)."""
+    from audit.view import concatenate
+
+    labels = np.concatenate([np.ones(len(left_views)), np.zeros(len(right_views))])
+    return concatenate(left_views, right_views), labels

@@ -1,0 +1,89 @@
+"""The block log: finished blocks on disk, appended as they finish, so that a crash loses none.
+
+One JSON line per finished block, keyed by the digest of the plan and by the frozen choice; a
+torn last line is ignored. Lines of another plan or choice are left alone and never counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import msgspec
+
+from audit.evidence import Counts, Evidence
+
+
+class _Line(msgspec.Struct):
+    plan: str
+    case: str
+    choice: str
+    bins: int
+    block: int
+    rows: list[list[int]]
+
+
+class BlockLog:
+    """Append-only log of finished blocks.
+
+    Args:
+        path: The file; None keeps nothing.
+        plan: Digest of the plan.
+        resume: Keep and use what the file already holds; otherwise it is started anew.
+    """
+
+    def __init__(self, path: Path | None, plan: str, *, resume: bool) -> None:
+        self._plan = plan
+        self._lines: list[_Line] = []
+        self._stream: IO[bytes] | None = None
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if resume and path.exists():
+            self._lines = [line for line in _read(path) if line.plan == plan]
+        self._stream = path.open("ab" if resume else "wb")
+        if resume:
+            self._stream.write(b"\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._stream:
+            self._stream.close()
+
+    def blocks(self, case: str, choice: str, bins: int) -> dict[int, Counts]:
+        """Blocks of a case that were already finished under the same choice."""
+        found: dict[int, Counts] = {}
+        for line in self._lines:
+            if (line.case, line.choice, line.bins) == (case, choice, bins):
+                found.update(Evidence.from_rows(bins, {str(line.block): line.rows}).blocks)
+        return found
+
+    def append(self, case: str, choice: str, counts: Mapping[int, Counts]) -> None:
+        """Write finished blocks and hand them to the operating system."""
+        if self._stream is None:
+            return
+        for block, table in counts.items():
+            evidence = Evidence(table.shape[1], {block: table})
+            rows = evidence.to_rows()[str(block)]
+            line = _Line(self._plan, case, choice, table.shape[1], block, rows)
+            self._stream.write(msgspec.json.encode(line) + b"\n")
+        self._stream.flush()
+
+
+def _read(path: Path) -> list[_Line]:
+    lines = []
+    for raw in path.read_bytes().splitlines():
+        try:
+            lines.append(msgspec.json.decode(raw, type=_Line))
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            continue
+    return lines

@@ -1,0 +1,177 @@
+"""The contract of a mechanism, as short experiments.
+
+Every bound needs independent trials. A batched function that shares a draw between the trials of
+one call, or state that survives a call, breaks that silently; these experiments find it before
+anything testifies. A false alarm costs time, never validity, so their level is tiny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from scipy import special
+
+from audit.attack import Game
+from audit.claim import AnyClaim
+from audit.mechanism import Mechanism
+from audit.streams import Phase, Side, stream
+from audit.view import Floats, Views, concatenate
+
+GROUPS = 8
+LEVEL = 1e-9
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of ``python -m audit check``.
+
+    Attributes:
+        name: What was checked.
+        passed: Whether it holds.
+        message: What was seen.
+    """
+
+    name: str
+    passed: bool
+    message: str
+
+
+def batch_views(game: Game, case: str, seed: int, size: int) -> list[Views]:
+    """Views of `GROUPS` calls of `size` trials each, on the left input."""
+    return [
+        game.play(True, size, stream(seed, case, Phase.CONTRACT, Side.LEFT, block))
+        for block in range(GROUPS)
+    ]
+
+
+def independent(groups: Sequence[Views]) -> bool:
+    """Whether the trials of one call look as different as trials of different calls.
+
+    Two tests, each at a level of 1e-9 in all: a rank analysis of variance between calls per leaf
+    (Kruskal and Wallis 1952), which sees a draw that all trials of a call share, and a count of
+    equal rows within and across calls, which sees draws that some of them share.
+    """
+    pooled = groups[0]
+    for group in groups[1:]:
+        pooled = concatenate(pooled, group)
+    rows = pooled.matrix()
+    sizes = [len(group) for group in groups]
+    return not (_calls_differ(rows, len(groups), sizes[0]) or _repeats(rows, len(groups), sizes[0]))
+
+
+def _calls_differ(rows: Floats, groups: int, size: int) -> bool:
+    values = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
+    if values.shape[1] == 0:
+        return False
+    order = values.argsort(axis=0, kind="stable")
+    ranks = np.empty_like(values)
+    np.put_along_axis(ranks, order, np.arange(len(values), dtype=float)[:, None], axis=0)
+    ranks = _average_ties(values, ranks)
+    grouped = ranks.reshape(groups, size, -1)
+    means = grouped.mean(axis=1)
+    between = size * ((means - ranks.mean(axis=0)) ** 2).sum(axis=0) / (groups - 1)
+    within = ((grouped - means[:, None]) ** 2).sum(axis=(0, 1)) / (groups * (size - 1))
+    varies = between > 0
+    ratio = np.divide(between, within, out=np.full_like(between, np.inf), where=within > 0)
+    tail = special.fdtrc(groups - 1, groups * (size - 1), ratio[varies])
+    return bool(np.any(tail < LEVEL / values.shape[1]))
+
+
+def _average_ties(values: Floats, ranks: Floats) -> Floats:
+    averaged = ranks.copy()
+    for column in range(values.shape[1]):
+        _, where = np.unique(values[:, column], return_inverse=True)
+        averaged[:, column] = (np.bincount(where, ranks[:, column]) / np.bincount(where))[where]
+    return averaged
+
+
+def _repeats(rows: Floats, groups: int, size: int) -> bool:
+    """Equal rows within a call far more often than across calls."""
+    call = np.repeat(np.arange(groups), size)
+    _, where = np.unique(np.nan_to_num(rows, nan=1.5e300), axis=0, return_inverse=True)
+    where = where.ravel()
+    everywhere = _pairs(np.bincount(where))
+    inside = sum(_pairs(np.bincount(where[call == c])) for c in range(groups))
+    chance = (size - 1) / (groups * size - 1)
+    if inside == 0:
+        return False
+    return float(special.betainc(inside, everywhere - inside + 1, chance)) < LEVEL
+
+
+def _pairs(counts: Any) -> int:
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def same_seed_same_view(game: Game, case: str, seed: int, size: int) -> bool:
+    """Whether two plays from the same generator state give identical views."""
+    first, second = (
+        game.play(True, size, stream(seed, case, Phase.CONTRACT, Side.LEFT, 0)) for _ in range(2)
+    )
+    same_form = bool(np.all(first.form == second.form)) and first.names == second.names
+    return same_form and bool(np.array_equal(first.matrix(), second.matrix(), equal_nan=True))
+
+
+def check_mechanism(mechanism: Mechanism, claim: AnyClaim, seed: int = 0) -> list[Check]:
+    """All checks of the contract, in order; stops at the first that makes the rest meaningless."""
+    pairs = list(mechanism.pairs())
+    lines = [Check("claim", True, str(claim)), _check_pairs(pairs, claim)]
+    if not lines[-1].passed:
+        return lines
+    game = Game(mechanism, pairs[0], claim.view)
+    before = _snapshot(pairs[0].left)
+    try:
+        groups = batch_views(game, "check", seed, 16)
+    except Exception as error:  # noqa: BLE001  (whatever breaks is the finding)
+        return [*lines, Check("runs", False, f"{type(error).__name__}: {error}")]
+    raised = float(
+        np.mean([str(form).startswith("raised ") for group in groups for form in group.form])
+    )
+    lines.append(Check("runs", raised < 1, f"{raised:.0%} of the trials raised"))
+    lines.append(_leading_axis(groups))
+    same = before == _snapshot(pairs[0].left)
+    lines.append(Check("inputs kept", same, "unchanged" if same else "run changed its input"))
+    seeded = same_seed_same_view(game, "check", seed, 8)
+    lines.append(Check("seeding", seeded, "same seed, same view" if seeded else "draws elsewhere"))
+    apart = independent(groups)
+    note = "trials independent" if apart else "trials of one call share draws"
+    lines.append(Check("independence", apart, note))
+    lines.append(_picklable(mechanism))
+    return lines
+
+
+def _check_pairs(pairs: list[Any], claim: AnyClaim) -> Check:
+    if not pairs:
+        return Check("pairs", False, "pairs() returned none")
+    wrong = [
+        p.label for p in pairs if claim.relation != "declared" and p.relation != claim.relation
+    ]
+    if wrong:
+        return Check("pairs", False, f"not declared {claim.relation}: {', '.join(wrong)}")
+    return Check("pairs", True, f"{len(pairs)} neighbouring pairs, relation {claim.relation}")
+
+
+def _leading_axis(groups: Sequence[Views]) -> Check:
+    kinds = {str(form) for group in groups for form in group.form}
+    names = groups[0].names
+    return Check("view", bool(kinds), f"{len(names)} leaves, {len(kinds)} form(s) of output")
+
+
+def _snapshot(data: Any) -> bytes:
+    try:
+        return msgspec.json.encode(data, enc_hook=lambda x: np.asarray(x).tolist())
+    except (TypeError, ValueError, msgspec.EncodeError):
+        return repr(data).encode()
+
+
+def _picklable(mechanism: Mechanism) -> Check:
+    from joblib.externals import cloudpickle
+
+    try:
+        cloudpickle.dumps(mechanism)
+    except Exception as error:  # noqa: BLE001
+        return Check("picklable", False, f"runs in one process only: {error}")
+    return Check("picklable", True, "can run in worker processes")

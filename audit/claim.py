@@ -1,0 +1,294 @@
+"""Claims: what an implementation promises, as a trade-off curve and a privacy profile.
+
+A claim *is* its profile ``delta_at(epsilon)`` (the hockey-stick divergence that it allows at each
+epsilon), equivalently its trade-off function ``miss_rate(false_alarm)``. A mechanism that meets
+the claim is ``(e, delta_at(e))``-DP for every ``e``; evidence against any one of these points
+refutes the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from audit.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
+
+LARGEST_EPSILON = 200.0
+RELATIONS = ("replace-one", "add-remove", "declared")
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What is promised, about which projection of the output, for which neighbours.
+
+    Attributes:
+        view: Name of the promised projection: ``output``, ``actions``, ``transcript``,
+            ``prices_all``, ``prices_except``, ``prices_after``, ...
+        relation: Neighbour relation: ``replace-one``, ``add-remove`` or ``declared``.
+        unit: What one record is: ``event`` or ``user``.
+        source: Where the claim comes from (a paper, ``file:line``, a configuration file).
+    """
+
+    view: str = "output"
+    relation: str = "declared"
+    unit: str = "event"
+    source: str = ""
+
+    def delta_at(self, epsilon: float) -> float:
+        """Privacy profile: the smallest delta promised at `epsilon` >= 0."""
+        raise NotImplementedError
+
+    def epsilon_at(self, delta: float) -> float:
+        """Inverse of the profile: the smallest epsilon with ``delta_at(epsilon) <= delta``.
+
+        Returns:
+            The epsilon, rounded up in the last place, or ``inf`` when none reaches `delta`.
+        """
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.delta_at(high) > delta:
+            low, high = high, 2 * high
+            if low > LARGEST_EPSILON:
+                return math.inf
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta_at(middle) > delta else (low, middle)
+        return high
+
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """The points ``(epsilon, delta)`` of the profile at which an audit may confront the claim.
+
+        One point for pure and approximate claims; a grid along the profile for the others, of
+        which scouting freezes one.
+        """
+        grid = {round(self.epsilon_at(d), 6) for d in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
+        return tuple((e, self.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
+
+    def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
+        """Trade-off function: the smallest type II error that the claim allows.
+
+        Args:
+            false_alarm: Type I errors in [0, 1], any shape.
+
+        Returns:
+            Type II errors, same shape: the supremum over e of
+            ``max(0, 1 - delta(e) - exp(e) a, exp(-e) (1 - delta(e) - a))``
+            (Wasserman and Zhou 2010; Dong, Roth and Su 2022, Proposition 2.12).
+        """
+        alarm = np.asarray(false_alarm, dtype=float)
+        best = np.zeros_like(alarm)
+        for e in np.linspace(0.0, min(self.epsilon_at(1e-9), 60.0), 241):
+            best = np.maximum(best, _two_lines(alarm, float(e), self.delta_at(float(e))))
+        return best
+
+
+class PureDp(Claim, frozen=True, tag="pure"):
+    """epsilon-differential privacy (Dwork, McSherry, Nissim and Smith 2006)."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _require_positive(epsilon=self.epsilon)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Profile of randomised response, the worst epsilon-DP mechanism."""
+        return _box_delta(self.epsilon, 0.0, epsilon)
+
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """The claim itself."""
+        return ((self.epsilon, 0.0),)
+
+    def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
+        """Trade-off function ``max(0, 1 - e^eps a, e^-eps (1 - a))``."""
+        return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, 0.0)
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:g}-DP"
+
+
+class ApproxDp(Claim, frozen=True, tag="approx"):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        _require_positive(epsilon=self.epsilon)
+        if not 0 <= self.delta < 1:
+            raise UsageError(f"claim: expected 0 <= delta < 1, got delta={self.delta!r}")
+
+    def delta_at(self, epsilon: float) -> float:
+        """Profile of the revealing box (Kairouz, Oh and Viswanath 2015, Theorem 3.3)."""
+        return _box_delta(self.epsilon, self.delta, epsilon)
+
+    def points(self) -> tuple[tuple[float, float], ...]:
+        """The claim itself."""
+        return ((self.epsilon, self.delta),)
+
+    def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
+        """Trade-off function ``max(0, 1 - d - e^eps a, e^-eps (1 - d - a))``."""
+        return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, self.delta)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-DP"
+
+
+class GaussianDp(Claim, frozen=True, tag="gaussian"):
+    """mu-Gaussian differential privacy (Dong, Roth and Su 2022)."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        _require_positive(mu=self.mu)
+
+    def delta_at(self, epsilon: float) -> float:
+        """``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` (Balle and Wang 2018, Theorem 8)."""
+        return gaussian_delta(self.mu, epsilon)
+
+    def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
+        """Trade-off function ``Phi(Phi^-1(1 - a) - mu)``."""
+        alarm = np.clip(np.asarray(false_alarm, dtype=float), 0.0, 1.0)
+        return np.asarray(special.ndtr(special.ndtri(1 - alarm) - self.mu), dtype=float)
+
+    def __str__(self) -> str:
+        return f"{self.mu:g}-GDP"
+
+
+class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
+    """rho-zero-concentrated differential privacy (Bun and Steinke 2016).
+
+    Audited through its conversion to (epsilon, delta) (Canonne, Kamath and Steinke 2020,
+    Proposition 12, minimised over a fine grid of orders): a refutation is valid, the conversion
+    costs some power.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _require_positive(rho=self.rho)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Profile implied by all Renyi orders at once."""
+        orders = tuple(1 + np.geomspace(1e-2, 1e6, 400))
+        return _renyi_delta(orders, tuple(self.rho * a for a in orders), epsilon)
+
+    def __str__(self) -> str:
+        return f"{self.rho:g}-zCDP"
+
+
+class RenyiDp(Claim, frozen=True, tag="renyi"):
+    """(order, epsilon)-Renyi differential privacy (Mironov 2017); converted like zCDP."""
+
+    order: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _require_positive(epsilon=self.epsilon)
+        if not self.order > 1:
+            raise UsageError(f"claim: expected a Renyi order > 1, got order={self.order!r}")
+
+    def delta_at(self, epsilon: float) -> float:
+        """Profile implied by the one order."""
+        return _renyi_delta((self.order,), (self.epsilon,), epsilon)
+
+    def __str__(self) -> str:
+        return f"({self.order:g}, {self.epsilon:g})-RDP"
+
+
+AnyClaim = PureDp | ApproxDp | GaussianDp | ZeroConcentratedDp | RenyiDp
+
+_KEYS: dict[frozenset[str], Any] = {
+    frozenset({"epsilon"}): PureDp,
+    frozenset({"epsilon", "delta"}): ApproxDp,
+    frozenset({"mu"}): GaussianDp,
+    frozenset({"rho"}): ZeroConcentratedDp,
+    frozenset({"order", "epsilon"}): RenyiDp,
+}
+
+
+def parse_claim(text: str, **context: str) -> AnyClaim:
+    """Read a claim such as ``eps=1,delta=1e-6``, ``mu=.5``, ``rho=.1`` or ``order=8,eps=1``.
+
+    Args:
+        text: Comma-separated ``name=number`` parts; ``eps`` abbreviates ``epsilon``.
+        **context: ``view``, ``relation``, ``unit``, ``source``.
+
+    Raises:
+        UsageError: For an unknown name, a missing or bad number, or an unknown combination.
+    """
+    values: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = (piece.strip() for piece in part.partition("="))
+        name = "epsilon" if name == "eps" else name
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise UsageError(f"claim {text!r}: expected name=number, got {part!r}") from None
+    kind = _KEYS.get(frozenset(values))
+    if kind is None:
+        raise UsageError(
+            f"claim {text!r}: expected eps=, or eps= and delta=, mu=, rho=, or order= and eps=;"
+            f" got {', '.join(sorted(values))}"
+        )
+    if values.get("delta") == 0:
+        del values["delta"]
+        kind = PureDp
+    arguments: dict[str, Any] = {**values, **context}
+    claim: AnyClaim = kind(**arguments)
+    return claim
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Hockey-stick divergence of N(0,1) and N(mu,1) at `epsilon` (Balle and Wang 2018)."""
+    first = special.ndtr(mu / 2 - epsilon / mu)
+    second = math.exp(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)))
+    return max(0.0, float(first) - second)
+
+
+@lru_cache(maxsize=256)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The mu at which the Gaussian mechanism is exactly (`epsilon`, `delta`)-DP (rounded down)."""
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, epsilon) < delta:
+        low, high = high, 2 * high
+    for _ in range(100):
+        middle = (low + high) / 2
+        if middle <= 0:
+            break
+        low, high = (middle, high) if gaussian_delta(middle, epsilon) < delta else (low, middle)
+    return low
+
+
+def _box_delta(claimed: float, revealed: float, epsilon: float) -> float:
+    if epsilon >= claimed:
+        return revealed
+    # exp(claimed) may overflow: divide numerator and denominator by it.
+    told = -math.expm1(epsilon - claimed) / (1 + math.exp(-claimed))
+    return revealed + (1 - revealed) * told
+
+
+def _two_lines(alarm: Floats, epsilon: float, delta: float) -> Floats:
+    steep = 1 - delta - math.exp(min(epsilon, 700.0)) * alarm
+    flat = math.exp(-epsilon) * (1 - delta - alarm)
+    return np.maximum(0.0, np.maximum(steep, flat))
+
+
+@lru_cache(maxsize=4096)
+def _renyi_delta(orders: tuple[float, ...], bounds: tuple[float, ...], epsilon: float) -> float:
+    from dp_accounting.rdp import rdp_privacy_accountant
+
+    return float(rdp_privacy_accountant.compute_delta(orders, bounds, epsilon)[0])
+
+
+def _require_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise UsageError(f"claim: expected a finite {name} > 0, got {name}={value!r}")

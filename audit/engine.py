@@ -1,0 +1,237 @@
+"""The engine: play the plan, block by block, on any number of workers.
+
+Cases scout in parallel; then blocks testify in waves that grow, over all cases that are still
+open. Blocks are judged in block order on the shortest prefix that decides, so neither the number
+of workers nor the order in which they answer can change a record. Every finished block is in the
+log before it counts: an interrupted run loses none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from joblib import Parallel, delayed
+
+from audit.blocklog import BlockLog
+from audit.errors import MechanismError
+from audit.evidence import Counts, Evidence
+from audit.freeze import Frozen
+from audit.judge import crossing, failed, judge
+from audit.plan import Case
+from audit.record import CaseResult, Environment, Execution, Plan, Record
+from audit.scout import Scouted, scout_case
+from audit.streams import Phase, Side, stream
+from audit.summary import summarise
+
+WAVES = (64, 256, 1024, 4096)
+_BLOCKS_PER_TASK = 4
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib")
+
+Progress = Callable[[str, float], None]
+
+
+def _silent(_case: str, _share: float) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Where the run happens; none of it can change a result.
+
+    Attributes:
+        jobs: Worker processes; -1 for one per core.
+        backend: A joblib backend.
+        log: File of finished blocks; None keeps them in memory only.
+        resume: Use the blocks that the log already holds.
+        progress: Called with a case and its finished share.
+    """
+
+    jobs: int = 1
+    backend: str = "loky"
+    log: Path | None = None
+    resume: bool = False
+    progress: Progress = _silent
+
+    def map(self, tasks: Sequence[Any]) -> Iterator[Any]:
+        """Results of joblib tasks, as they are ready."""
+        if self.jobs == 1 or len(tasks) <= 1:
+            return (function(*args, **kwargs) for function, args, kwargs in tasks)
+        pool = Parallel(self.jobs, backend=self.backend, return_as="generator_unordered")
+        results: Iterator[Any] = pool(tasks)
+        return results
+
+
+@dataclass
+class _Trial:
+    """A case on trial: its scouted choice and the evidence so far."""
+
+    case: Case
+    scouted: Scouted
+    evidence: Evidence
+    seconds: float
+    decided: bool = False
+    key: str = field(default="")
+
+    def missing(self, up_to: int) -> list[int]:
+        """Blocks still to be played, of those that start before trial number `up_to`."""
+        starts = np.cumsum((0, *self.case.planned.blocks[:-1]))
+        wanted = np.flatnonzero(starts < up_to)
+        return [int(block) for block in wanted if int(block) not in self.evidence.blocks]
+
+
+def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Record:
+    """Play a plan.
+
+    Args:
+        plan: The plan.
+        cases: Its cases, with the objects that play them.
+        workers: Where to play it.
+
+    Returns:
+        The record.
+
+    Raises:
+        KeyboardInterrupt: With the finished blocks safely in the log.
+    """
+    workers = workers or Workers()
+    started, clock = dt.datetime.now(dt.UTC), time.perf_counter()
+    results: dict[str, CaseResult] = {}
+    with BlockLog(workers.log, plan.digest(), resume=workers.resume) as log:
+        trials = _scout(plan, cases, workers, results, log)
+        for wave in (*WAVES, max(sum(case.planned.blocks) for case in cases)):
+            _testify(plan, [t for t in trials if not t.decided], wave, workers, log)
+    for trial in trials:
+        results[trial.case.planned.name] = _judge(plan, trial)
+    ordered = tuple(results[case.planned.name] for case in cases)
+    return Record(
+        plan=plan,
+        environment=environment(),
+        results=ordered,
+        summary=summarise(plan, ordered),
+        execution=Execution(
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.perf_counter() - clock, 3),
+            jobs=workers.jobs,
+            case_seconds={t.case.planned.name: round(t.seconds, 3) for t in trials},
+        ),
+    )
+
+
+def _scout(
+    plan: Plan,
+    cases: Sequence[Case],
+    workers: Workers,
+    results: dict[str, CaseResult],
+    log: BlockLog,
+) -> list[_Trial]:
+    trials = {}
+    for position, outcome in workers.map(
+        [delayed(_scout_safely)(i, c, plan) for i, c in enumerate(cases)]
+    ):
+        planned = cases[position].planned
+        workers.progress(planned.name, 0.0)
+        if isinstance(outcome, str):
+            results[planned.name] = failed(planned, outcome)
+            workers.progress(planned.name, 1.0)
+            continue
+        bins = len(outcome.frozen.choice.posterior)
+        key = hashlib.sha256(msgspec.json.encode(outcome.frozen.choice)).hexdigest()[:16]
+        evidence = Evidence(bins, log.blocks(planned.name, key, bins))
+        trials[position] = _Trial(cases[position], outcome, evidence, outcome.seconds, key=key)
+    return [trials[position] for position in sorted(trials)]
+
+
+def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted | str]:
+    try:
+        return position, scout_case(case, plan)
+    except MechanismError as error:
+        return position, str(error)
+
+
+def _testify(
+    plan: Plan, open_trials: list[_Trial], up_to: int, workers: Workers, log: BlockLog
+) -> None:
+    """Play the blocks of one wave, then close the cases that it decides."""
+    tasks = []
+    for position, trial in enumerate(open_trials):
+        blocks = trial.missing(up_to)
+        for chunk in range(0, len(blocks), _BLOCKS_PER_TASK):
+            some = blocks[chunk : chunk + _BLOCKS_PER_TASK]
+            sizes = [trial.case.planned.blocks[block] for block in some]
+            name = trial.case.planned.name
+            tasks.append(
+                delayed(play_blocks)(position, trial.scouted.frozen, name, plan.seed, some, sizes)
+            )
+    for position, counts, seconds in workers.map(tasks):
+        trial = open_trials[position]
+        log.append(trial.case.planned.name, trial.key, counts)
+        trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
+        trial.seconds += seconds
+        done = len(trial.evidence.blocks) / len(trial.case.planned.blocks)
+        workers.progress(trial.case.planned.name, done)
+    for trial in open_trials:
+        _close(plan, trial, workers)
+
+
+def _close(plan: Plan, trial: _Trial, workers: Workers) -> None:
+    complete = len(trial.evidence.blocks) == len(trial.case.planned.blocks)
+    stopped = plan.early_stop and crossing(
+        trial.case.planned, trial.scouted.frozen.choice, trial.evidence
+    )
+    if complete or stopped:
+        trial.decided = True
+        workers.progress(trial.case.planned.name, 1.0)
+
+
+def play_blocks(
+    position: int, frozen: Frozen, name: str, seed: int, blocks: Iterable[int], sizes: Iterable[int]
+) -> tuple[int, dict[int, Counts], float]:
+    """Testify: play some blocks and count.
+
+    Why trials are exchangeable with fair coins: each trial's side is a fair coin, so the number
+    of left trials in a block is Binomial(size, 1/2), drawn from a stream of its own; given that
+    number the trials of each side are independent plays from that side's stream.
+    """
+    clock = time.perf_counter()
+    counts = {}
+    for block, size in zip(blocks, sizes, strict=True):
+        coin = stream(seed, name, Phase.TESTIFY, Side.LABELS, block)
+        heads = int(coin.binomial(size, 0.5))
+        views = [
+            frozen.game.play(left, number, stream(seed, name, Phase.TESTIFY, side, block))
+            for left, number, side in ((True, heads, Side.LEFT), (False, size - heads, Side.RIGHT))
+        ]
+        counts[block] = frozen.tabulate(views[0], views[1])
+    return position, counts, time.perf_counter() - clock
+
+
+def _judge(plan: Plan, trial: _Trial) -> CaseResult:
+    scouted = trial.scouted
+    return judge(
+        plan,
+        trial.case.planned,
+        scouted.frozen.choice,
+        trial.evidence,
+        exceptions=scouted.exceptions,
+        scouting=scouted.trials,
+        notes=scouted.notes,
+    )
+
+
+def environment() -> Environment:
+    """Versions that a record depends on."""
+    return Environment(
+        dpaudit=metadata.version("dpaudit"),
+        python=platform.python_version(),
+        packages={name: metadata.version(name) for name in _PACKAGES},
+    )

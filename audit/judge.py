@@ -1,0 +1,255 @@
+"""Judging: on which side of the claim's curve the evidence lies.
+
+A pure function of plan, choice and counts. The error budget of a case is split in the plan: half
+for the betting test, which may be looked at after every block, half for one fixed-size test of
+all blocks. For Gaussian claims the fixed half is shared by the test of mu and the test of epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from audit import bounds
+from audit.claim import AnyClaim, GaussianDp, PureDp
+from audit.errors import UsageError
+from audit.evidence import Counts, Evidence
+from audit.power import could_have_caught
+from audit.record import CaseResult, Choice, Finding, Plan, PlannedCase, Verdict, finite
+
+PROFILE_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+_TIGHT = 0.5
+
+
+def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | None:
+    """Number of leading blocks after which the betting test refutes the claim, if any."""
+    prefixes = evidence.prefixes()
+    if len(prefixes) == 0:
+        return None
+    wealth = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
+    over = np.flatnonzero(wealth >= -math.log(planned.alpha / 2))
+    for block in over:
+        if _anytime(planned, choice, prefixes[: block + 1]) > choice.epsilon:
+            return int(block) + 1
+    return None
+
+
+def judge(
+    plan: Plan,
+    planned: PlannedCase,
+    choice: Choice,
+    evidence: Evidence,
+    *,
+    exceptions: tuple[float, float] = (0.0, 0.0),
+    scouting: int = 0,
+    notes: tuple[Finding, ...] = (),
+) -> CaseResult:
+    """The result of a case from its evidence.
+
+    Args:
+        plan: The run's plan.
+        planned: The case's plan.
+        choice: What scouting froze.
+        evidence: Counts by block; blocks beyond an early stop are ignored.
+        exceptions: Share of scouting trials that raised, left and right.
+        scouting: Scouting trials spent.
+        notes: Findings from before the testimony.
+    """
+    stop = crossing(planned, choice, evidence) if plan.early_stop else None
+    counted = evidence.prefix(stop) if stop else evidence
+    lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
+    caught = could_have_caught(
+        choice.epsilon, choice.delta, sum(planned.blocks), _fixed_alpha(planned)
+    )
+    estimate, upper = _estimate(choice, counted.total, planned.alpha)
+    verdict = _verdict(plan, planned.claim, choice, lower, parameter, caught)
+    result = CaseResult(
+        name=planned.name,
+        role=planned.role,
+        claim=planned.claim,
+        view=planned.view,
+        verdict=verdict,
+        epsilon_lower=lower,
+        delta=choice.delta,
+        alpha=planned.alpha,
+        estimate=estimate,
+        estimate_upper=upper,
+        parameter_lower=parameter,
+        could_have_caught=caught,
+        profile=profile,
+        stopped=stop is not None,
+        trials=counted.trials,
+        scouting=scouting,
+        exceptions=exceptions,
+        choice=choice,
+        counts=counted.to_rows(),
+        log_wealth=_wealth_path(choice, counted),
+    )
+    return _with_findings(result, planned, notes)
+
+
+def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) -> CaseResult:
+    """The result of a case that could not be played."""
+    finding = Finding(rule="DP006", case=planned.name, message=message, reproduce=planned.reproduce)
+    result = CaseResult(
+        name=planned.name,
+        role=planned.role,
+        claim=planned.claim,
+        view=planned.view,
+        verdict="error",
+        alpha=planned.alpha,
+        findings=(*notes, finding),
+    )
+    return _with_findings(result, planned, result.findings)
+
+
+def right_and_wrong(choice: Choice, total: Counts) -> tuple[Counts, Counts]:
+    """Right and wrong guesses of the frozen rule, per bin.
+
+    Args:
+        choice: The frozen choice.
+        total: Counts, shape (2, bins).
+
+    Returns:
+        Two arrays of shape (bins,); abstaining bins hold zeros.
+    """
+    guess = np.asarray(choice.guess)
+    right = np.where(guess > 0, total[0], 0) + np.where(guess < 0, total[1], 0)
+    wrong = np.where(guess > 0, total[1], 0) + np.where(guess < 0, total[0], 0)
+    return right, wrong
+
+
+def fixed_epsilon(choice: Choice, total: Counts, alpha: float, delta: float, trials: int) -> float:
+    """Certified epsilon at `delta` from all blocks, by the frozen fixed-size test."""
+    if choice.test == "binomial":
+        right, wrong = (int(side.sum()) for side in right_and_wrong(choice, total))
+        return bounds.binomial_epsilon(right, wrong, alpha, delta=delta, trials=trials)
+    posterior = np.asarray(choice.posterior)
+    order = np.argsort(-np.abs(posterior - 0.5), kind="stable")
+    left, right_side = total[0][order], total[1][order]
+    says_left = posterior[order] > 0.5
+    rights = np.where(says_left, left, right_side)
+    wrongs = np.where(says_left, right_side, left)
+    return bounds.ranked_epsilon(rights, wrongs, alpha, delta=delta, trials=trials)
+
+
+def _certify(
+    planned: PlannedCase, choice: Choice, evidence: Evidence, *, stopped: bool
+) -> tuple[float, float | None, tuple[tuple[float, float], ...]]:
+    anytime = _anytime(planned, choice, evidence.prefixes())
+    if stopped:
+        return anytime, None, ((choice.delta, anytime),)
+    total, trials, alpha = evidence.total, evidence.trials, _fixed_alpha(planned)
+    lower = max(anytime, fixed_epsilon(choice, total, alpha, choice.delta, trials))
+    deltas = sorted({*PROFILE_DELTAS, choice.delta})
+    profile = tuple((d, fixed_epsilon(choice, total, alpha, d, trials)) for d in deltas)
+    parameter = None
+    if isinstance(planned.claim, GaussianDp):
+        parameter = bounds.gaussian_mu_lower(_accuracy(choice, total), trials, alpha)
+    return lower, parameter, profile
+
+
+def _anytime(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float:
+    return bounds.anytime_epsilon(
+        prefixes,
+        choice.posterior,
+        planned.alpha / 2,
+        delta=choice.delta,
+        confronted=choice.epsilon,
+    )
+
+
+def _fixed_alpha(planned: PlannedCase) -> float:
+    return planned.alpha / (4 if isinstance(planned.claim, GaussianDp) else 2)
+
+
+def _accuracy(choice: Choice, total: Counts) -> int:
+    posterior = np.asarray(choice.posterior)
+    return int(total[0][posterior > 0.5].sum() + total[1][posterior < 0.5].sum())
+
+
+def _estimate(choice: Choice, total: Counts, alpha: float) -> tuple[float, float | None]:
+    right, wrong = (int(side.sum()) for side in right_and_wrong(choice, total))
+    if right + wrong == 0:
+        return 0.0, None
+    share = (right + 0.5) / (right + wrong + 1)
+    upper = bounds.clopper_pearson_upper(right, right + wrong, alpha)
+    odds = math.log(upper / (1 - upper)) if upper < 1 else math.inf
+    return max(0.0, math.log(share / (1 - share))), finite(max(0.0, odds))
+
+
+def _verdict(
+    plan: Plan,
+    claim: AnyClaim,
+    choice: Choice,
+    lower: float,
+    parameter: float | None,
+    caught: dict[str, float | None],
+) -> Verdict:
+    if lower > choice.epsilon:
+        return "refuted"
+    if isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu:
+        return "refuted"
+    best = min((e for e in caught.values() if e is not None), default=math.inf)
+    return "blind" if best > plan.blind_factor * choice.epsilon else "unrefuted"
+
+
+def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:
+    prefixes = evidence.prefixes()
+    if len(prefixes) == 0:
+        return ()
+    path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
+    return tuple(round(float(w), 6) for w in path)
+
+
+def _with_findings(
+    result: CaseResult, planned: PlannedCase, notes: tuple[Finding, ...]
+) -> CaseResult:
+    import msgspec
+
+    found = [*notes]
+
+    def add(rule: str, message: str) -> None:
+        found.append(
+            Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
+        )
+
+    if result.verdict == "refuted":
+        add("DP001", refutation(result, planned))
+    elif result.role == "control":
+        add(
+            "DP005",
+            f"known to be broken, but {result.verdict}: the audit is too weak as configured",
+        )
+    if result.verdict == "blind" and result.role != "control":
+        add("DP004", _blindness(result, planned))
+    if max(result.exceptions) > 0:
+        left, right = result.exceptions
+        add("DP006", f"raised in {left:.1%} of left and {right:.1%} of right scouting trials")
+    return msgspec.structs.replace(result, findings=tuple(found))
+
+
+def refutation(result: CaseResult, planned: PlannedCase) -> str:
+    """Why the claim cannot hold, in one sentence."""
+    choice = result.choice
+    if choice is None:
+        raise UsageError(f"case {result.name!r} was not refuted")
+    pair = planned.pairs[choice.pair]
+    bound = f"epsilon >= {result.epsilon_lower:.4g} at delta {result.delta:g}"
+    if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
+        bound = f"mu >= {result.parameter_lower:.4g}"
+    allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
+    return (
+        f"{bound}, but the claim allows {allowed}; on the pair {pair.label!r} the {choice.attack} "
+        f"attack {choice.event}"
+    )
+
+
+def _blindness(result: CaseResult, planned: PlannedCase) -> str:
+    best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
+    reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
+    return (
+        f"with {sum(planned.blocks)} testifying trials {reach} would have been caught with "
+        f"probability 0.8; the claim is {result.claim}. Raise --trials"
+    )

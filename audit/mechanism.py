@@ -1,0 +1,218 @@
+"""Mechanisms: anything that can be played on an input, many trials at once.
+
+Only ``claim``, ``pairs`` and ``run`` are required. A mechanism that knows more about itself says
+so through optional capabilities, asked for by name with `capability`:
+
+* ``log_likelihood_ratio(views, pair)``: exact ln P_left/P_right of the columns it emits, shape
+  (n,), for the views named in ``likelihood_views``;
+* ``exact_profile(pair, epsilon)``: exact hockey-stick divergence of that pair;
+* ``noise_scaled(factor)``: the same mechanism with all its noise multiplied by `factor`;
+* ``declared_scale``: the noise scale that it says it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from audit.claim import AnyClaim
+from audit.pair import Pair
+from audit.view import Array, Raised, Views, collect
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """An implementation under audit.
+
+    Attributes:
+        claim: What it promises, computed from its parameters; None when it promises nothing.
+    """
+
+    @property
+    def claim(self) -> AnyClaim | None:
+        """What it promises."""
+
+    def pairs(self) -> Sequence[Pair]:
+        """Neighbouring inputs worth trying, the worst first."""
+
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> Any:
+        """Play `n` independent trials on `data`.
+
+        Returns:
+            An array or a mapping of arrays with leading axis n, or a sequence of n objects.
+        """
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A sequential decision-maker, playing n trials side by side."""
+
+    def start(self, n: int, rng: np.random.Generator) -> None:
+        """Forget everything and get ready for `n` independent trials."""
+
+    def act(self, context: Any) -> Array:
+        """Choose one action per trial; shape (n,)."""
+
+    def observe(self, outcome: Any) -> None:
+        """Learn the outcome of the last actions; shape (n,)."""
+
+
+def capability(mechanism: object, name: str, view: str = "") -> Any:
+    """An optional capability of a mechanism, or None when it does not have it (in this view)."""
+    found = getattr(mechanism, name, None)
+    if name == "log_likelihood_ratio" and view not in getattr(
+        mechanism, "likelihood_views", ("transcript", "output")
+    ):
+        return None
+    return found
+
+
+@dataclass(frozen=True)
+class FunctionMechanism:
+    """A plain Python function as a mechanism.
+
+    Attributes:
+        function: ``f(data, rng)`` for one trial, or ``f(data, n, rng)`` when `batched`.
+        promised: Its claim.
+        inputs: Its pairs.
+        batched: Whether one call plays many trials along a leading axis.
+    """
+
+    function: Callable[..., Any]
+    promised: AnyClaim | None = None
+    inputs: tuple[Pair, ...] = ()
+    batched: bool = False
+
+    @property
+    def claim(self) -> AnyClaim | None:
+        """The claim given by the caller."""
+        return self.promised
+
+    def pairs(self) -> Sequence[Pair]:
+        """The pairs given by the caller."""
+        return self.inputs
+
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> Any:
+        """Play `n` trials: one call when batched, else one call with its own generator each."""
+        if self.batched:
+            return self.function(data, n, rng)
+        return [self.function(data, child) for child in rng.spawn(n)]
+
+
+def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> Views:
+    """Play `n` trials; an exception in a trial is that trial's outcome.
+
+    A batched call that raises is repeated one trial at a time, so that the exception is charged
+    to the trials that raise it. `rng` is left wherever the mechanism left it.
+
+    Raises:
+        MechanismError: When the emitted block has the wrong leading axis.
+    """
+    if n == 0:
+        return Views(np.empty(0, dtype=object))
+    if isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
+        return collect([_outcome(mechanism, data, child) for child in rng.spawn(n)], n)
+    try:
+        emitted = mechanism.run(data, n, rng)
+    except Exception:  # noqa: BLE001  (whatever user code raises is part of the view)
+        return play_singly(mechanism, data, n, rng)
+    return collect(emitted, n)
+
+
+def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> Views:
+    """Play `n` trials, each in a call and with a generator of its own.
+
+    Trials that raise have NaN in every column, and say so in their form.
+    """
+    singles = [_single(mechanism, data, child) for child in rng.spawn(n)]
+    rows = [i for i, single in enumerate(singles) if isinstance(single, Mapping)]
+    if not rows or not _same_shapes([singles[i] for i in rows]):
+        return collect(singles, n)
+    if len(rows) + sum(isinstance(single, Raised) for single in singles) < n:
+        return collect(singles, n)
+    block = collect(
+        {k: np.stack([singles[i][k] for i in rows]) for k in singles[rows[0]]}, len(rows)
+    )
+    form = np.array([f"raised {s.kind}" if isinstance(s, Raised) else "" for s in singles], object)
+    form[rows] = block.form
+    columns = {k: np.full((n, *v.shape[1:]), np.nan) for k, v in block.columns.items()}
+    for name, column in columns.items():
+        column[rows] = block[name]
+    return Views(form, columns)
+
+
+def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
+    try:
+        emitted = mechanism.run(data, 1, rng)
+    except Exception as error:  # noqa: BLE001
+        return Raised(type(error).__name__, str(error))
+    if isinstance(emitted, Mapping):
+        return {name: np.asarray(column)[0] for name, column in emitted.items()}
+    if isinstance(emitted, np.ndarray) and emitted.dtype.kind in "biufc":
+        return {"value": emitted[0]}
+    return emitted[0]
+
+
+def _same_shapes(singles: Sequence[Mapping[str, Any]]) -> bool:
+    kinds = {
+        tuple((k, np.shape(v), np.asarray(v).dtype.kind) for k, v in single.items())
+        for single in singles
+    }
+    return len(kinds) == 1 and all(kind in "biufc" for _, _, kind in next(iter(kinds)))
+
+
+def _outcome(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:
+    try:
+        return mechanism.function(data, rng)
+    except Exception as error:  # noqa: BLE001
+        return Raised(type(error).__name__, str(error))
+
+
+@dataclass(frozen=True)
+class Played:
+    """A policy and a stream as a mechanism: only what the policy does is recorded.
+
+    The data are a mapping with ``outcomes``, shape (T,) or (T, K), and optionally ``contexts``,
+    shape (T, ...). With (T, K) outcomes an action is an arm and the policy observes that arm's
+    entry; with (T,) it observes the entry itself, whatever it did.
+
+    Attributes:
+        policy: Makes a fresh policy.
+        promised: The claim; its view says which projection is promised.
+        inputs: Its pairs.
+        column: Name of the recorded actions: ``actions`` or ``prices``.
+    """
+
+    policy: Callable[[], Policy]
+    promised: AnyClaim | None = None
+    inputs: tuple[Pair, ...] = ()
+    column: str = "actions"
+
+    @property
+    def claim(self) -> AnyClaim | None:
+        """The claim given by the caller."""
+        return self.promised
+
+    def pairs(self) -> Sequence[Pair]:
+        """The pairs given by the caller."""
+        return self.inputs
+
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Play `n` trials of the whole stream.
+
+        Returns:
+            The actions, shape (n, T).
+        """
+        outcomes = np.asarray(data["outcomes"])
+        contexts = data.get("contexts")
+        policy = self.policy()
+        policy.start(n, rng)
+        chosen = []
+        for t, row in enumerate(outcomes):
+            action = np.asarray(policy.act(None if contexts is None else contexts[t]))
+            chosen.append(np.broadcast_to(action, (n,)).copy())
+            policy.observe(row[action] if row.ndim else np.full(n, row))
+        return {self.column: np.stack(chosen, axis=1)}

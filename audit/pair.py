@@ -1,0 +1,127 @@
+"""Neighbouring inputs, and where they differ."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from audit.claim import RELATIONS
+from audit.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two inputs that a claim calls neighbours. The adversary may choose both.
+
+    Attributes:
+        left: One input, anything the mechanism accepts.
+        right: The other input.
+        label: A short name for reports.
+        relation: ``replace-one`` (equal length, exactly one record differs), ``add-remove`` (one
+            has one record more) or ``declared`` (the caller vouches for it; nothing is checked).
+        differs: Positions along the leading axis where the inputs differ; found when omitted.
+
+    Raises:
+        UsageError: When the inputs are not neighbours under `relation`.
+    """
+
+    left: Any
+    right: Any
+    label: str = ""
+    relation: str = "declared"
+    differs: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.relation not in RELATIONS:
+            raise UsageError(
+                f"pair {self.label!r}: expected a relation in {', '.join(RELATIONS)}; "
+                f"got {self.relation!r}"
+            )
+        if self.differs is None:
+            object.__setattr__(self, "differs", differing_positions(self.left, self.right))
+        if self.relation == "replace-one":
+            self._check_replace_one()
+        elif self.relation == "add-remove":
+            self._check_add_remove()
+
+    def side(self, left: bool) -> Any:
+        """The input of one side."""
+        return self.left if left else self.right
+
+    @property
+    def position(self) -> int:
+        """Index of the first differing record; 0 for inputs without a leading axis."""
+        return self.differs[0] if self.differs else 0
+
+    def _check_replace_one(self) -> None:
+        if self.differs is None or len(self.differs) != 1:
+            where = "unequal lengths" if self.differs is None else f"positions {self.differs}"
+            raise UsageError(
+                f"pair {self.label!r}: replace-one neighbours must differ in exactly one record of "
+                f"equally many; these differ in {where}. Change one record only, or declare the "
+                "relation of the claim as 'declared'"
+            )
+
+    def _check_add_remove(self) -> None:
+        left, right = _as_records(self.left), _as_records(self.right)
+        if left is None or right is None or not _one_more(left, right):
+            raise UsageError(
+                f"pair {self.label!r}: add-remove neighbours must be sequences of which one has "
+                "exactly one record more and otherwise the same records in the same order"
+            )
+
+
+def differing_positions(left: Any, right: Any) -> tuple[int, ...] | None:
+    """Positions along the leading axis at which two inputs differ.
+
+    Mappings and dataclasses of equally long columns count as tables: a row differs when any
+    column differs there.
+
+    Returns:
+        The positions, or None when the inputs have no common leading axis.
+    """
+    rows, others = _as_records(left), _as_records(right)
+    if rows is None or others is None or len(rows) != len(others):
+        return None
+    return tuple(i for i, (a, b) in enumerate(zip(rows, others, strict=True)) if not _same(a, b))
+
+
+def _as_records(data: Any) -> Sequence[Any] | None:
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        data = {f.name: getattr(data, f.name) for f in dataclasses.fields(data)}
+    if isinstance(data, Mapping):
+        columns = [value for value in data.values() if _is_column(value)]
+        if not columns or len({len(column) for column in columns}) != 1:
+            return None
+        return list(zip(*columns, strict=True))
+    return data if _is_column(data) else None
+
+
+def _is_column(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.shape(a) == np.shape(b) and bool(np.all(_equal(a, b)))
+    return bool(_equal(a, b))
+
+
+def _equal(a: Any, b: Any) -> Any:
+    return (a == b) | ((a != a) & (b != b))
+
+
+def _one_more(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    long, short = (left, right) if len(left) > len(right) else (right, left)
+    if len(long) != len(short) + 1:
+        return False
+    first = next((i for i in range(len(short)) if not _same(long[i], short[i])), len(short))
+    return all(_same(long[i + 1], short[i]) for i in range(first, len(short)))

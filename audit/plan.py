@@ -1,0 +1,197 @@
+"""Planning: everything that is decided before the first trial."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from audit.attack import Attack
+from audit.claim import AnyClaim
+from audit.errors import UsageError
+from audit.mechanism import Mechanism
+from audit.pair import Pair
+from audit.quantise import BITS
+from audit.record import PairSummary, Plan, PlannedCase, Role
+
+SCOUT_SHARE = 0.25
+FEWEST_TRIALS = 200
+_FIRST_BLOCK = 24
+_LARGEST_BLOCK = 2000
+_LONGEST_INPUT = 240
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may set for a whole run.
+
+    Attributes:
+        trials: Budget of mechanism runs per case, scouting included.
+        alpha: Probability that any certified statement of the run is wrong.
+        seed: Root of all random streams.
+        early_stop: End a case at the first block at which it is refuted.
+        bits: Put floating-point rounding in scope: nothing is rounded before the attacks see it.
+        blind_factor: A case is blind when it could not have caught this multiple of its claim.
+    """
+
+    trials: int = 20_000
+    alpha: float = 1e-3
+    seed: int = 0
+    early_stop: bool = True
+    bits: bool = False
+    blind_factor: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.trials < FEWEST_TRIALS:
+            raise UsageError(f"trials: expected at least {FEWEST_TRIALS}, got {self.trials}")
+        if not 0 < self.alpha < 0.5:
+            raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha}")
+        if self.seed < 0:
+            raise UsageError(f"seed: expected an integer >= 0, got {self.seed}")
+        if not self.blind_factor > 1:
+            raise UsageError(f"blind_factor: expected a number > 1, got {self.blind_factor}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A case as asked for.
+
+    Attributes:
+        name: Unique name.
+        target: What a user typed to name the mechanism.
+        mechanism: The mechanism.
+        claim: What it promises.
+        attacks: The battery.
+        pairs: Inputs to use instead of the mechanism's own.
+        role: Its part in the run.
+        view: Audited projection; the claim's own when empty.
+        options: Command-line words that reproduce this case.
+        trials: Own budget; the run's when 0.
+    """
+
+    name: str
+    target: str
+    mechanism: Mechanism
+    claim: AnyClaim
+    attacks: tuple[Attack, ...]
+    pairs: tuple[Pair, ...] = ()
+    role: Role = "subject"
+    view: str = ""
+    options: tuple[str, ...] = ()
+    trials: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A planned case with the objects that play it; the record keeps only `planned`."""
+
+    planned: PlannedCase
+    mechanism: Mechanism
+    pairs: tuple[Pair, ...]
+    attacks: tuple[Attack, ...] = field(default=())
+
+
+def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tuple[Case, ...]]:
+    """Divide the error budget, size the blocks, and write the plan down.
+
+    Raises:
+        UsageError: For no case, a repeated name, or a case without pairs.
+    """
+    if not requests:
+        raise UsageError(
+            "nothing to audit: give a catalogue name, module:attr, or [[tool.audit.case]]"
+        )
+    names = [request.name for request in requests]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"cases need unique names; repeated: {', '.join(twice)}")
+    share = settings.alpha / len(requests)
+    cases = tuple(_plan_case(request, settings, share) for request in requests)
+    plan = Plan(
+        seed=settings.seed,
+        alpha=settings.alpha,
+        trials=settings.trials,
+        early_stop=settings.early_stop,
+        blind_factor=settings.blind_factor,
+        threats={"bits": settings.bits, "duration": False, "seed": False},
+        rounding_bits=0 if settings.bits else BITS,
+        cases=tuple(case.planned for case in cases),
+    )
+    return plan, cases
+
+
+def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
+    pairs = request.pairs or tuple(request.mechanism.pairs())
+    if not pairs:
+        raise UsageError(
+            f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT, or "
+            "let pairs() return at least one"
+        )
+    trials = request.trials or settings.trials
+    scouting = round(trials * SCOUT_SHARE)
+    planned = PlannedCase(
+        name=request.name,
+        target=request.target,
+        role=request.role,
+        claim=request.claim,
+        view=request.view or request.claim.view,
+        pairs=tuple(summarise_pair(pair) for pair in pairs),
+        attacks=tuple(attack.name for attack in request.attacks),
+        trials=trials,
+        scouting=scouting,
+        blocks=block_sizes(trials - scouting),
+        alpha=alpha,
+        reproduce=_command(request, settings, trials, alpha),
+    )
+    return Case(planned, request.mechanism, pairs, request.attacks)
+
+
+def block_sizes(trials: int) -> tuple[int, ...]:
+    """Sizes of the testifying blocks: small at first, so that a gross leak stops early.
+
+    About eight looks per doubling of the evidence, at most 2,000 trials a block.
+    """
+    sizes, done = [], 0
+    while done < trials:
+        size = min(_LARGEST_BLOCK, max(8, done // 11), trials - done) if done else _FIRST_BLOCK
+        sizes.append(min(size, trials - done))
+        done += sizes[-1]
+    return tuple(sizes)
+
+
+def summarise_pair(pair: Pair) -> PairSummary:
+    """A pair as a reader needs it."""
+    return PairSummary(
+        label=pair.label or f"differs at {pair.position}",
+        relation=pair.relation,
+        position=pair.position,
+        left=as_json(pair.left),
+        right=as_json(pair.right),
+    )
+
+
+def as_json(data: Any, longest: int = _LONGEST_INPUT) -> str:
+    """`data` as JSON for reading and pasting, cut to `longest` characters."""
+    try:
+        text = msgspec.json.encode(data, enc_hook=_plain).decode()
+    except (TypeError, ValueError, msgspec.EncodeError):
+        text = repr(data)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(type(value).__name__)
+
+
+def _command(request: Request, settings: Settings, trials: int, alpha: float) -> str:
+    words = ["python", "-m", "audit", "run", request.target, *request.options]
+    words += ["--trials", str(trials), "--alpha", f"{alpha:g}", "--seed", str(settings.seed)]
+    words += ["--bits"] if settings.bits else []
+    words += [] if settings.early_stop else ["--no-early-stop"]
+    return shlex.join(words)

@@ -1,0 +1,99 @@
+"""Power: what an audit of this size could have caught.
+
+For a family of alternatives ordered by their true epsilon, the smallest one that the final test
+refutes with probability at least 0.8. Two families are generic: the *revealing box*, the easiest
+mechanism with a given (epsilon, delta) to catch, and the additive-noise mechanism that people
+use at that delta: Laplace for delta = 0, Gaussian otherwise. They ignore early stopping and the
+attack's own losses, so they are the best that could be hoped for; scouting's attack is judged
+beside them by its estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from audit.bounds import LARGEST_EPSILON, binomial_epsilon, revealed_allowance
+from audit.claim import gaussian_mu
+
+POWER = 0.8
+
+
+def could_have_caught(
+    epsilon: float, delta: float, trials: int, alpha: float
+) -> dict[str, float | None]:
+    """Smallest true epsilon refuted with probability 0.8, per generic family.
+
+    Args:
+        epsilon: The confronted epsilon.
+        delta: Its delta.
+        trials: Testifying trials.
+        alpha: Share of the error budget of the final test.
+
+    Returns:
+        Family to epsilon at `delta`, None when no epsilon up to 60 would be refuted.
+    """
+    families: dict[str, Callable[[float], list[tuple[float, float]]]] = {
+        "revealing box": lambda e: [_box(e, delta)],
+    }
+    if delta > 0:
+        families["gaussian noise"] = lambda e: _gaussian(e, delta)
+    else:
+        families["laplace noise"] = lambda e: [(float(special.expit(e)), (1 + math.exp(-e)) / 2)]
+
+    def power_within(family: Callable[[float], list[tuple[float, float]]]) -> float | None:
+        return _smallest(lambda e: _power(family(e), epsilon, delta, trials, alpha), epsilon)
+
+    return {name: power_within(family) for name, family in families.items()}
+
+
+def _smallest(power: Callable[[float], float], epsilon: float) -> float | None:
+    low, high = epsilon, LARGEST_EPSILON
+    if power(high) < POWER:
+        return None
+    while high - low > 1e-3 * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if power(middle) < POWER else (low, middle)
+    return high
+
+
+def _power(
+    rules: list[tuple[float, float]], epsilon: float, delta: float, trials: int, alpha: float
+) -> float:
+    """Best power over decision rules given as (P(right | guess), P(guess))."""
+    return max(
+        power_of_rule(p, round(rate * trials), epsilon, delta, trials, alpha) for p, rate in rules
+    )
+
+
+def power_of_rule(
+    p: float, guesses: int, epsilon: float, delta: float, trials: int, alpha: float
+) -> float:
+    """Probability that `guesses` guesses, each right with probability `p`, refute `epsilon`."""
+    k, _ = revealed_allowance(trials, delta, alpha)
+    if guesses <= k:
+        return 0.0
+    low, high = 0, guesses + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        refutes = (
+            binomial_epsilon(middle, guesses - middle, alpha, delta=delta, trials=trials) > epsilon
+        )
+        low, high = (low, middle) if refutes else (middle, high)
+    return float(special.betainc(high, guesses - high + 1, p)) if high <= guesses else 0.0
+
+
+def _box(epsilon: float, delta: float) -> tuple[float, float]:
+    return delta + (1 - delta) * float(special.expit(epsilon)), 1.0
+
+
+def _gaussian(epsilon: float, delta: float) -> list[tuple[float, float]]:
+    mu = gaussian_mu(epsilon, delta)
+    rules = []
+    for cut in np.linspace(0.0, 4.0 + mu, 33):
+        right, wrong = special.ndtr(mu / 2 - cut), special.ndtr(-mu / 2 - cut)
+        rules.append((float(right / (right + wrong)), float(right + wrong)))
+    return rules

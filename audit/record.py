@@ -1,0 +1,345 @@
+"""The record: the one product of a run, of which every report, gate and exit code is a function.
+
+A record is data, never code. It is one JSON document, written atomically, with finite numbers
+only. Everything outside `Execution` is the same bit for bit for the same seed and plan, whatever
+the number of jobs, the order of the blocks or a resume; `Record.digest` covers just that part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from audit.claim import AnyClaim
+from audit.errors import UsageError
+from audit.evidence import Evidence
+
+SCHEMA_VERSION = 1
+
+Verdict = Literal["refuted", "unrefuted", "blind", "error"]
+Role = Literal["subject", "control", "informational"]
+Test = Literal["binomial", "ranked"]
+
+
+class PairSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair as a reader needs it.
+
+    Attributes:
+        label: Short name.
+        relation: How the inputs are neighbours.
+        position: Index of the first differing record.
+        left: The left input as (shortened) JSON.
+        right: The right input as (shortened) JSON.
+    """
+
+    label: str
+    relation: str
+    position: int
+    left: str
+    right: str
+
+
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about a case before anything ran.
+
+    Attributes:
+        name: Unique name.
+        target: What is audited: a catalogue name or ``module:attr``.
+        role: Whether it gates (``subject``), must be refuted (``control``) or only reports.
+        claim: What it promises.
+        view: The audited projection.
+        pairs: The pairs that scouting may choose from.
+        attacks: The attacks that scouting may choose from.
+        trials: Budget of mechanism runs, scouting included.
+        scouting: How many of them scout.
+        blocks: Sizes of the testifying blocks, in order.
+        alpha: Probability with which this case may wrongly certify.
+        reproduce: Command that runs this case alone.
+    """
+
+    name: str
+    target: str
+    role: Role
+    claim: AnyClaim
+    view: str
+    pairs: tuple[PairSummary, ...]
+    attacks: tuple[str, ...]
+    trials: int
+    scouting: int
+    blocks: tuple[int, ...]
+    alpha: float
+    reproduce: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was fixed before the first trial.
+
+    Attributes:
+        seed: Root of all random streams.
+        alpha: Probability that any certified statement of the run is wrong.
+        trials: Budget per case.
+        early_stop: Whether a case ends at the first block at which it is refuted.
+        blind_factor: A case is blind when it could not have caught this multiple of its claim.
+        threats: Opt-in threats, and whether each was in scope.
+        rounding_bits: Views and scores are rounded to this many bits; 0 with the ``bits`` threat.
+        cases: The cases, in order.
+    """
+
+    seed: int
+    alpha: float
+    trials: int
+    early_stop: bool
+    blind_factor: float
+    threats: dict[str, bool]
+    rounding_bits: int
+    cases: tuple[PlannedCase, ...]
+
+    def digest(self) -> str:
+        """Identity of the plan: equal plans, equal records."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """What scouting froze: the one thing that testifies.
+
+    Attributes:
+        pair: Index of the chosen pair.
+        attack: Name of the chosen attack.
+        event: The decision rule in words.
+        edges: Increasing edges of the score bins.
+        posterior: Scouted probability of *left* in each bin.
+        guess: Per bin: 1 guesses left, -1 guesses right, 0 abstains.
+        epsilon: The epsilon at which the claim is confronted.
+        delta: Its delta there.
+        test: The final fixed-size test.
+    """
+
+    pair: int
+    attack: str
+    event: str
+    edges: tuple[float, ...]
+    posterior: tuple[float, ...]
+    guess: tuple[int, ...]
+    epsilon: float
+    delta: float
+    test: Test
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a reader must know.
+
+    Attributes:
+        rule: Code such as ``DP001``; `audit.rules` explains it.
+        case: Name of the case.
+        message: Cause, effect on the verdict, and the remedy.
+        reproduce: Command that reproduces it.
+    """
+
+    rule: str
+    case: str
+    message: str
+    reproduce: str = ""
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What came out of one case.
+
+    Attributes:
+        name: Name of the case.
+        role: Its role.
+        claim: What it promises.
+        view: The audited projection.
+        verdict: ``refuted``, ``unrefuted``, ``blind`` or ``error``.
+        epsilon_lower: Certified at `delta`: the probability that the true epsilon is below this
+            is at most `alpha`.
+        delta: The delta of `epsilon_lower`.
+        alpha: Confidence of this case, its share of the run's.
+        estimate: Epsilon estimated from the same counts, without a guarantee; 0 without evidence.
+        estimate_upper: Upper confidence limit of what this attack measures (not of the privacy).
+        parameter_lower: Certified lower bound on the claim's own parameter (mu); None when the
+            claim has none beyond epsilon.
+        could_have_caught: Family of alternatives to the smallest true epsilon that would have
+            been refuted with probability 0.8; None where no epsilon would.
+        profile: Certified ``(delta, epsilon_lower)`` at several deltas.
+        stopped: Whether the case ended early; then only the anytime bound is reported.
+        trials: Testifying trials that count.
+        scouting: Scouting trials.
+        exceptions: Share of trials that raised, left and right.
+        choice: What scouting froze; None when the mechanism failed.
+        counts: Evidence in its plain form, by block.
+        log_wealth: Log-wealth of the betting test against the claim after each block.
+        findings: Codes and messages.
+    """
+
+    name: str
+    role: Role
+    claim: AnyClaim
+    view: str
+    verdict: Verdict
+    epsilon_lower: float = 0.0
+    delta: float = 0.0
+    alpha: float = 0.0
+    estimate: float = 0.0
+    estimate_upper: float | None = None
+    parameter_lower: float | None = None
+    could_have_caught: dict[str, float | None] = {}
+    profile: tuple[tuple[float, float], ...] = ()
+    stopped: bool = False
+    trials: int = 0
+    scouting: int = 0
+    exceptions: tuple[float, float] = (0.0, 0.0)
+    choice: Choice | None = None
+    counts: dict[str, list[list[int]]] = {}
+    log_wealth: tuple[float, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence table."""
+        bins = len(self.choice.posterior) if self.choice else 0
+        return Evidence.from_rows(bins, self.counts)
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """What the record depends on beside the plan.
+
+    Attributes:
+        dpaudit: Version of the toolkit.
+        python: Version of Python.
+        packages: Versions of the numerical libraries.
+    """
+
+    dpaudit: str
+    python: str
+    packages: dict[str, str]
+
+
+class Execution(msgspec.Struct, frozen=True, kw_only=True):
+    """How the run went; no result depends on it.
+
+    Attributes:
+        started: UTC time, ISO 8601.
+        seconds: Wall time of the run.
+        jobs: Worker processes.
+        case_seconds: Busy seconds per case.
+        complete: False for a partial record of an interrupted run.
+    """
+
+    started: str
+    seconds: float
+    jobs: int
+    case_seconds: dict[str, float] = {}
+    complete: bool = True
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The run in one place.
+
+    Attributes:
+        exit_code: 0 clean, 1 refuted or worse than the baseline, 3 no verdict.
+        sentence: The outcome in one sentence; it never says that anything *is private*.
+        verdicts: Number of cases per verdict.
+        findings: All findings, cases in order.
+    """
+
+    exit_code: int
+    sentence: str
+    verdicts: dict[str, int]
+    findings: tuple[Finding, ...] = ()
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """One run.
+
+    Attributes:
+        schema_version: Version of this document's layout.
+        plan: What was decided beforehand.
+        environment: What it depends on.
+        results: One per finished case, in plan order.
+        summary: The run in one place.
+        execution: How it went.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    plan: Plan
+    environment: Environment
+    results: tuple[CaseResult, ...]
+    summary: Summary
+    execution: Execution
+
+    def digest(self) -> str:
+        """SHA-256 of everything but `execution`."""
+        body = msgspec.to_builtins(self)
+        del body["execution"]
+        return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
+
+    def planned(self, name: str) -> PlannedCase:
+        """The plan of a case."""
+        return next(case for case in self.plan.cases if case.name == name)
+
+
+def write_record(record: Record, path: Path) -> None:
+    """Write a record; a reader sees the old file or the new one, never half of it."""
+    text = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    write_atomically(path, text + b"\n")
+
+
+def read_record(path: Path) -> Record:
+    """Read a record.
+
+    Raises:
+        UsageError: When the file is missing, is no record, or is of another schema version.
+    """
+    record: Record = decode(path, Record, "record")
+    return record
+
+
+def decode(path: Path, kind: Any, what: str) -> Any:
+    """Read a versioned JSON document of type `kind`.
+
+    Raises:
+        UsageError: When the file is missing, not of that form, or of another schema version.
+    """
+    try:
+        raw = msgspec.json.decode(path.read_bytes())
+        version = raw.get("schema_version") if isinstance(raw, dict) else None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the {what}: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: expected a {what} in JSON: {error}") from None
+    if version != SCHEMA_VERSION:
+        raise UsageError(
+            f"{path}: expected a {what} of schema version {SCHEMA_VERSION}, got {version!r}; "
+            "write it again with this version of dpaudit"
+        )
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: not a valid {what}: {error}") from None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write to a temporary file beside `path`, flush it to disk, then rename it into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)  # noqa: PTH101
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def finite(value: float) -> float | None:
+    """The number, or None when it is infinite or NaN: records hold finite numbers only."""
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,48 @@
+"""Reports: every format is a pure function of a record.
+
+A format is one line in `FORMATS`; its module is imported when the format is asked for, so that
+the text report needs neither the template engine nor the plotting library.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from audit.errors import UsageError
+from audit.record import Record
+
+FORMATS: dict[str, str] = {
+    "text": "audit.render.text:render_text",
+    "json": "audit.render.document:render_json",
+    "markdown": "audit.render.markdown:render_markdown",
+    "html": "audit.render.page:render_html",
+}
+
+
+def render(record: Record, name: str, *, width: int = 100, color: bool = False) -> str:
+    """A record as a report; the same record always gives the same characters.
+
+    Args:
+        record: What a run wrote.
+        name: One of `FORMATS`.
+        width: Columns that the tables of the text report may fill.
+        color: Whether the text report uses terminal colours.
+
+    Returns:
+        The report, ending with a newline.
+
+    Raises:
+        UsageError: For an unknown format, or a record whose results do not fit its plan.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(FORMATS)}")
+    known = {case.name for case in record.plan.cases}
+    strays = [result.name for result in record.results if result.name not in known]
+    if strays:
+        raise UsageError(
+            f"record: expected every result to be planned, but the plan lacks {strays[0][:100]!r};"
+            " give a record as `run` wrote it"
+        )
+    module, _, attr = FORMATS[name].partition(":")
+    text: str = getattr(importlib.import_module(module), attr)(record, width=width, color=color)
+    return text

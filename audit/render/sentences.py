@@ -1,0 +1,293 @@
+"""The words that all formats share: verdicts, figures and what a run can and cannot say.
+
+No sentence says that anything is private: an audit refutes a claim, or it fails to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from audit.record import CaseResult, Finding, PlannedCase, Record
+from audit.render.wording import (
+    NOTHING,
+    ceiling,
+    count,
+    floor,
+    number,
+    one_line,
+    percent,
+    seconds,
+    tidy,
+    whole,
+)
+from audit.rules import RULES
+
+LABELS: Mapping[str, str] = {
+    "refuted": "Refuted",
+    "unrefuted": "Not refuted",
+    "blind": "Blind",
+    "error": "Error",
+    "caught": "Caught, as it must be",
+    "missed": "NOT caught",
+}
+ROLES: Mapping[str, str] = {
+    "subject": "subject",
+    "control": "control, known to be broken",
+    "informational": "informational, does not gate",
+}
+
+
+def badge(result: CaseResult) -> str:
+    """Key of `LABELS`: the verdict as a reader must take it, given the role of the case."""
+    if result.role != "control":
+        return result.verdict
+    return "caught" if result.verdict == "refuted" else "missed"
+
+
+def label(result: CaseResult) -> str:
+    """The verdict in a word or two, with a mark for cases that only report."""
+    informational = " (informational)" if result.role == "informational" else ""
+    return LABELS[badge(result)] + informational
+
+
+def needs_attention(result: CaseResult) -> bool:
+    """Whether the case is anything but an unrefuted claim or a control that was caught."""
+    return badge(result) not in ("unrefuted", "caught")
+
+
+def claimed_epsilon(result: CaseResult) -> float | None:
+    """The epsilon at which the claim was confronted; None when nothing testified."""
+    return result.choice.epsilon if result.choice else None
+
+
+def verdict_sentence(result: CaseResult) -> str:
+    """The verdict of a case in one sentence."""
+    opening = LABELS[badge(result)]
+    tails = {
+        "refuted": _refuted,
+        "unrefuted": _unrefuted,
+        "blind": _blind,
+        "error": _error,
+    }
+    tail = tails[result.verdict](result)
+    extra = " This case only reports; it does not gate." if result.role == "informational" else ""
+    return f"{opening}: {tail}.{extra}"
+
+
+def _refuted(result: CaseResult) -> str:
+    sure, claimed = percent(1 - result.alpha), claimed_epsilon(result)
+    if claimed is not None and result.epsilon_lower > claimed:
+        return (
+            f"with confidence {sure} the true epsilon of the {_view(result)} is at least"
+            f" {floor(result.epsilon_lower, claimed)} at delta {number(result.delta)};"
+            f" the claim allows at most {number(claimed)}"
+        )
+    if result.parameter_lower is not None:
+        return (
+            f"with confidence {sure} the {_view(result)} needs a parameter of at least"
+            f" {floor(result.parameter_lower)}, which {tidy(result.claim)} does not allow; this"
+            " speaks of that kind of claim only"
+        )
+    return f"with confidence {sure} the {_view(result)} does not keep {tidy(result.claim)}"
+
+
+def _unrefuted(result: CaseResult) -> str:
+    return (
+        f"{whole(result.trials)} trials of the {_view(result)} certified"
+        f" {certified(result)} at delta {number(result.delta)}; {_power(result)}"
+    )
+
+
+def _blind(result: CaseResult) -> str:
+    return (
+        f"{whole(result.trials)} trials of the {_view(result)} could not have caught a violation"
+        f" of the size that matters; {_power(result)}"
+    )
+
+
+def _error(result: CaseResult) -> str:
+    return (
+        "the mechanism could not be played to the end, so nothing is known about"
+        f" {tidy(result.claim)} of the {_view(result)}"
+    )
+
+
+def _power(result: CaseResult) -> str:
+    family, caught = smallest_caught(result)
+    if caught is None:
+        return "no violation of any size would have been caught with probability 0.8"
+    return (
+        f"a true epsilon of {ceiling(caught)} or more would have been caught with probability 0.8"
+        f" ({one_line(family, 60)})"
+    )
+
+
+def smallest_caught(result: CaseResult) -> tuple[str, float | None]:
+    """The family in which the audit could have caught the smallest violation, and its epsilon."""
+    known = {f: e for f, e in result.could_have_caught.items() if e is not None}
+    if not known:
+        return "", None
+    family = min(known, key=lambda name: known[name])
+    return family, known[family]
+
+
+def could_have_caught(result: CaseResult) -> str:
+    """What could have been caught, per family: ``1.2 (box), no size (gaussian)``."""
+    parts = [
+        f"{'no size' if epsilon is None else ceiling(epsilon)} ({one_line(family, 60)})"
+        for family, epsilon in result.could_have_caught.items()
+    ]
+    return ", ".join(parts) or NOTHING
+
+
+def certified(result: CaseResult, link: str = " of the claimed ") -> str:
+    """How much is certified: ``1.32 of the claimed 1``."""
+    claimed = claimed_epsilon(result)
+    if claimed is None:
+        return NOTHING
+    return f"{floor(result.epsilon_lower, claimed)}{link}{number(claimed)}"
+
+
+def false_alarm_sentence(record: Record) -> str:
+    """The false-alarm rate of the whole run, in words."""
+    alpha = record.plan.alpha
+    often = f"{round(1 / alpha):,}" if alpha > 0 else "infinitely many"
+    return (
+        "Taken together, the certified statements of this run are wrong with probability at most"
+        f" {number(alpha)}; expected: at most one false alarm in {often} runs."
+    )
+
+
+def threats_sentence(record: Record) -> str:
+    """Which opt-in threats were in scope."""
+    threats = record.plan.threats
+    run = [one_line(name, 40) for name, on in threats.items() if on]
+    left = [one_line(name, 40) for name, on in threats.items() if not on]
+    return f"Threats run: {', '.join(run) or 'none'}; not run: {', '.join(left) or 'none'}."
+
+
+def rounding_sentence(record: Record) -> str:
+    """How views were rounded before any attack saw them."""
+    bits = record.plan.rounding_bits
+    if bits:
+        return f"Views and scores were rounded to {bits} bits before any attack saw them."
+    return "Views and scores were not rounded: trailing bits counted as evidence."
+
+
+def progress_sentence(record: Record) -> str:
+    """A warning about planned cases without a result; empty when there are none."""
+    planned, done = len(record.plan.cases), len(record.results)
+    if record.execution.complete and planned == done:
+        return ""
+    return (
+        f"This record is partial: {done} of {planned} planned cases finished; nothing is known"
+        " about the others."
+    )
+
+
+def verdict_counts(record: Record) -> list[tuple[str, str, int]]:
+    """Key, label and number of cases per verdict; the four verdicts on claims always appear."""
+    keys = [badge(result) for result in record.results]
+    return [
+        (key, label, keys.count(key))
+        for key, label in LABELS.items()
+        if key in keys or key not in ("caught", "missed")
+    ]
+
+
+def figures(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
+    """The key figures of a case, as names and values."""
+    rows = [
+        ("Claim", f"{tidy(result.claim)} of the {_view(result)}"),
+        ("Neighbours", f"{one_line(result.claim.relation, 60)}, unit: {_unit(result)}"),
+        ("Claim from", one_line(result.claim.source, 300) or NOTHING),
+        ("Role", ROLES[result.role]),
+        ("Target", one_line(planned.target, 300)),
+        ("Certified", certified(result)),
+        ("Confidence", f"{percent(1 - result.alpha)} (alpha {number(result.alpha)})"),
+        ("Estimate", _estimate(result)),
+        ("Could have caught", could_have_caught(result)),
+        ("Trials", _trials(planned, result)),
+    ]
+    if result.parameter_lower is not None:
+        rows.insert(6, ("Certified parameter", floor(result.parameter_lower)))
+    if max(result.exceptions) > 0:
+        left, right = result.exceptions
+        rows.append(("Exceptions", f"left {percent(left)}, right {percent(right)}"))
+    return rows + _chosen(planned, result)
+
+
+def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
+    choice = result.choice
+    if choice is None:
+        return []
+    event = one_line(choice.event, 600) or NOTHING
+    rows = [("Attack", one_line(choice.attack, 300)), ("Event", event), ("Test", _test(result))]
+    if 0 <= choice.pair < len(planned.pairs):
+        pair = planned.pairs[choice.pair]
+        rows += [
+            (
+                "Pair",
+                f"{one_line(pair.label, 300)} ({one_line(pair.relation, 60)}, differs at"
+                f" {whole(pair.position)})",
+            ),
+            ("Left input", one_line(pair.left, 600)),
+            ("Right input", one_line(pair.right, 600)),
+        ]
+    return rows
+
+
+def _estimate(result: CaseResult) -> str:
+    if result.choice is None:
+        return NOTHING
+    upper = result.estimate_upper
+    limit = "" if upper is None else f", at most {ceiling(upper)} by this attack"
+    return f"{number(result.estimate)}{limit} (no guarantee)"
+
+
+def _trials(planned: PlannedCase, result: CaseResult) -> str:
+    early = ", ended early" if result.stopped else ""
+    return (
+        f"{whole(result.trials)} testified, {whole(result.scouting)} scouted,"
+        f" {whole(planned.trials)} budgeted{early}"
+    )
+
+
+def _test(result: CaseResult) -> str:
+    name = result.choice.test if result.choice else NOTHING
+    return "betting (anytime-valid, ended early)" if result.stopped else f"{name} and betting"
+
+
+def _view(result: CaseResult) -> str:
+    return f"{one_line(result.view, 60)} view"
+
+
+def _unit(result: CaseResult) -> str:
+    return one_line(result.claim.unit, 60)
+
+
+def title(finding: Finding) -> str:
+    """Code and title of a finding's rule."""
+    rule = RULES.get(finding.rule)
+    code = one_line(finding.rule, 20)
+    return f"{code} {rule.title}" if rule else code
+
+
+def settings(record: Record) -> list[tuple[str, str]]:
+    """What the whole run was made with, as names and values."""
+    plan, environment, run = record.plan, record.environment, record.execution
+    packages = [f"{one_line(n, 60)} {one_line(v, 60)}" for n, v in environment.packages.items()]
+    return [
+        ("Seed", str(plan.seed)),
+        ("Alpha of the run", number(plan.alpha)),
+        ("Trials per case", whole(plan.trials)),
+        ("Early stopping", "on" if plan.early_stop else "off"),
+        ("Blind from", f"{number(plan.blind_factor)} times the claim"),
+        ("Plan", plan.digest()),
+        ("Record", record.digest()),
+        ("dpaudit", one_line(environment.dpaudit, 60)),
+        ("Python", one_line(environment.python, 60)),
+        ("Packages", ", ".join(packages) or NOTHING),
+        ("Started", one_line(run.started, 60)),
+        ("Took", f"{seconds(run.seconds)} with {count(run.jobs, 'process', 'processes')}"),
+    ]

@@ -1,0 +1,207 @@
+"""Scouting: try pairs and attacks on a small share of the budget, keep the most promising one.
+
+Pairs are halved from stage to stage, attacks are compared by what they may be expected to
+certify with the budget that is left, and scouting ends early when a gross leak is in plain sight.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from audit.attack import Game
+from audit.checks import independent, same_seed_same_view
+from audit.errors import MechanismError
+from audit.freeze import Budget, Frozen, choose, freeze
+from audit.plan import Case
+from audit.quantise import grid_of
+from audit.record import Finding, Plan, PlannedCase
+from audit.streams import Phase, Side, stream
+from audit.view import Views, concatenate
+
+STAGES = (0.125, 0.375, 0.5)
+_FEWEST = 32
+_CONTRACT_SHARE = 0.02
+_SATISFIED = 0.9
+
+
+@dataclass(frozen=True)
+class Scouted:
+    """What scouting found.
+
+    Attributes:
+        frozen: The choice that will testify, with its scorer.
+        trials: Scouting trials spent.
+        exceptions: Share of scouting trials that raised, left and right.
+        notes: Findings of the contract tests.
+        seconds: Busy time.
+    """
+
+    frozen: Frozen
+    trials: int
+    exceptions: tuple[float, float]
+    notes: tuple[Finding, ...]
+    seconds: float
+
+
+@dataclass
+class _Track:
+    """One pair under consideration, with all views scouted on it so far."""
+
+    index: int
+    game: Game
+    left: Views | None = None
+    right: Views | None = None
+    played: int = 0
+    best: Frozen | None = field(default=None)
+
+    def extend(self, per_side: int, case: str, seed: int) -> None:
+        """Play `per_side` more trials on each side; find the rounding grid on the first."""
+        fresh = [
+            self.game.play(
+                side, per_side, stream(seed, case, Phase.SCOUT, tag, self.played, self.index)
+            )
+            for side, tag in ((True, Side.LEFT), (False, Side.RIGHT))
+        ]
+        self.played += 2 * per_side
+        if self.left is None or self.right is None:
+            self.left, self.right = fresh
+            return
+        self.left, self.right = concatenate(self.left, fresh[0]), concatenate(self.right, fresh[1])
+
+    def round_views(self) -> None:
+        """Freeze the rounding grid from the views so far and round them."""
+        if self.left is None or self.right is None or self.game.grid is not None:
+            return
+        self.game = replace(self.game, grid=grid_of(concatenate(self.left, self.right)))
+        self.left, self.right = self.game.rounded(self.left), self.game.rounded(self.right)
+
+
+def scout_case(case: Case, plan: Plan) -> Scouted:
+    """Choose what testifies for a case.
+
+    Raises:
+        MechanismError: When the mechanism cannot be played, or no trial of either side returns.
+    """
+    started = time.perf_counter()
+    planned = case.planned
+    notes, singly, spent = _contract(case, plan)
+    tracks = [
+        _Track(i, Game(case.mechanism, pair, planned.view, singly=singly))
+        for i, pair in enumerate(case.pairs)
+    ]
+    budget = Budget(planned.claim, sum(planned.blocks), planned.alpha / 2)
+    for stage, alive, per_side in _stages(planned, len(tracks), spent):
+        tracks = sorted(tracks, key=_promise, reverse=True)[:alive]
+        for track in tracks:
+            track.extend(per_side, planned.name, plan.seed)
+            if plan.rounding_bits:
+                track.round_views()
+            _require_returns(track)
+            _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
+        spent += 2 * per_side * len(tracks)
+        frozen = choose([track.best for track in tracks if track.best])
+        if plan.early_stop and _in_plain_sight(frozen, budget, spent):
+            break
+    winner = next(track for track in tracks if track.best is frozen)
+    seconds = time.perf_counter() - started
+    return Scouted(frozen, spent, _exceptions(winner), notes, seconds)
+
+
+def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
+    """Contract tests: findings, whether trials must be played singly, and trials spent."""
+    planned = case.planned
+    size = min(32, int(planned.trials * _CONTRACT_SHARE / 8))
+    if size < 4:
+        return (), False, 0
+    game = Game(case.mechanism, case.pairs[0], planned.view)
+    notes = []
+    if not same_seed_same_view(game, planned.name, plan.seed, size):
+        message = "two plays from the same generator state differ; draw all randomness from rng"
+        notes.append(_finding("DP007", planned, message))
+    groups = [
+        game.play(True, size, stream(plan.seed, planned.name, Phase.CONTRACT, Side.LEFT, block))
+        for block in range(1, 9)
+    ]
+    singly = not independent(groups)
+    if singly:
+        message = "trials of one call depend on each other; each is played in a call of its own"
+        notes.append(_finding("DP009", planned, message))
+    return tuple(notes), singly, 10 * size
+
+
+def _finding(rule: str, planned: PlannedCase, message: str) -> Finding:
+    return Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
+
+
+def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int, int, int]]:
+    """Stage, pairs kept, and trials per side and pair."""
+    left = max(planned.scouting - spent, 4 * _FEWEST)
+    for stage, share in enumerate(STAGES):
+        alive = max(1, math.ceil(pairs / 4**stage))
+        if stage == len(STAGES) - 1:
+            alive = 1
+        yield stage, alive, max(_FEWEST, int(left * share / (2 * alive)))
+
+
+def _promise(track: _Track) -> tuple[float, float]:
+    return (track.best.forecast, track.best.growth) if track.best else (0.0, 0.0)
+
+
+def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool) -> None:
+    """Fit the battery on one half of the views, freeze on the other, keep the best."""
+    left, right = track.left, track.right
+    if left is None or right is None:
+        return
+    halves = [
+        (v.take(np.arange(0, len(v), 2)), v.take(np.arange(1, len(v), 2))) for v in (left, right)
+    ]
+    (fit_left, keep_left), (fit_right, keep_right) = halves
+    found: list[Frozen] = []
+    for position, attack in enumerate(case.attacks):
+        if not attack.applies(track.game) or (attack.slow and not (last and _unsatisfied(found))):
+            continue
+        rng = stream(seed, case.planned.name, Phase.FIT, Side.LABELS, position, track.index)
+        if getattr(attack, "learns", True):
+            scorer = attack.fit(track.game, fit_left, fit_right, rng)
+            kept = keep_left, keep_right
+        else:
+            scorer = attack.fit(track.game, left, right, rng)
+            kept = left, right
+        found.append(freeze(track.game, attack, scorer, *kept, budget, track.index))
+    if not found:
+        raise MechanismError(f"case {case.planned.name!r}: no attack of the battery applies")
+    track.best = choose(found)
+
+
+def _unsatisfied(found: list[Frozen]) -> bool:
+    return max((f.forecast for f in found), default=0.0) < _SATISFIED
+
+
+def _in_plain_sight(frozen: Frozen, budget: Budget, spent: int) -> bool:
+    """Whether the betting test may be expected to refute within the trials already spent."""
+    if frozen.growth <= 0:
+        return False
+    return math.log(1 / budget.alpha) / frozen.growth < spent
+
+
+def _require_returns(track: _Track) -> None:
+    if track.left is not None and track.right is not None and min(_raised(track)) == 1.0:
+        raise MechanismError(f"no trial of either side returned: {track.left.form[0]}")
+
+
+def _raised(track: _Track) -> tuple[float, float]:
+    shares = [
+        float(np.mean([str(form).startswith("raised ") for form in views.form])) if views else 0.0
+        for views in (track.left, track.right)
+    ]
+    return shares[0], shares[1]
+
+
+def _exceptions(track: _Track) -> tuple[float, float]:
+    left, right = _raised(track)
+    return round(left, 6), round(right, 6)
