@@ -15,15 +15,16 @@ import numpy as np
 
 from attacks.leaves import Layout, Silent, hopeless, rows_of, stacked
 from attacks.linear import Linear, logistic, ridge
-from attacks.scalars import FEW, Scalar, derived_scalars, promising
+from attacks.scalars import FEW, SEVERAL, Scalar, derived_scalars, promising
 from audit.attack import Game, Scorer
 from audit.view import Floats, Views
 
 _RICH = 40
 _PRODUCTS = 8
-_MANY = 150
+_MANY = 200
 _COLUMNS = 128
 _LARGEST = 6.0
+_HUGE = 1e30
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Expansion:
     Attributes:
         layout: Frozen leaves.
         scalars: Derived numbers to append.
-        rich: Whether to add squares, magnitudes and saturated leaves (and products of few).
+        rich: Whether to add squares and magnitudes of the leaves (and products of few).
         scale: Centre and spread of the derived numbers, shape (2, number of them).
     """
 
@@ -48,8 +49,10 @@ class Expansion:
         parts = [units, self.layout.missing(rows), self._derived(rows)]
         if self.rich:
             bounded = np.clip(units, -_LARGEST, _LARGEST)
-            parts += [np.tanh(2 * units), np.abs(bounded), bounded**2]
+            parts += [np.abs(bounded), bounded**2]
             parts += [_products(bounded)] if units.shape[1] <= _PRODUCTS else []
+        if units.shape[1] <= SEVERAL:  # the log-likelihood ratio of heavy-tailed noise saturates
+            parts.append(np.tanh(2 * units))
         return np.concatenate(parts, axis=1)
 
     def _derived(self, rows: Floats) -> Floats:
@@ -104,6 +107,7 @@ class Logistic:
 
     name: str = "logistic"
     slow: bool = False
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every view can be tried."""
@@ -178,6 +182,7 @@ class Boosting:
 
     name: str = "boosting"
     slow: bool = True
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every view can be tried."""
@@ -226,6 +231,7 @@ def _one_thread() -> Any:
 
 
 def _tree_features(rows: Floats, columns: tuple[int, ...], scalars: tuple[Scalar, ...]) -> Floats:
+    """Finite features; a missing number is smaller than all others (a tree can split it off)."""
     parts = [rows[:, list(columns)]] + [scalar(rows)[:, None] for scalar in scalars]
-    with np.errstate(all="ignore"):
-        return np.clip(np.concatenate(parts, axis=1), -1e30, 1e30)
+    bounded = np.clip(np.concatenate(parts, axis=1), -_HUGE, _HUGE)
+    return np.asarray(np.nan_to_num(bounded, nan=-2 * _HUGE), dtype=float)

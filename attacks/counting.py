@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ import numpy.typing as npt
 from audit.view import Floats
 
 Codes = npt.NDArray[np.uint64]
-Labels = npt.NDArray[Any]
 
 DEVIATIONS = 3.0
 _TAILS = 16
@@ -70,11 +68,15 @@ def best_tail(left: Floats, right: Floats) -> Tail:
     if min(len(a), len(b)) < _FEWEST:
         return Tail(0.0)
     edges = np.sort(np.concatenate([a[_places(len(a))], b[_places(len(b))]]))
+    edges = edges[np.isfinite(edges)]
+    if not len(edges):
+        return Tail(0.0)
     fair = min(len(left), len(right)) / np.array([[len(left)], [len(right)]])
     above = fair * np.stack([len(x) - np.searchsorted(x, edges, "left") for x in (a, b)])
     below = fair * np.stack([np.searchsorted(x, edges, "right") for x in (a, b)])
-    both = above[:, ::-1] + below[::-1]  # large means left: row 0 counts right guesses
-    guesses = np.stack([above, below[::-1], both], axis=1)
+    apart = edges < edges[::-1]  # else the two tails overlap
+    both = (above[:, ::-1] + below[::-1]) * apart
+    guesses = np.stack([above, below[::-1], both], axis=1)  # row 0: right if large means left
     gains = lower_log_odds(guesses, guesses[::-1]).max(axis=(1, 2))
     away = edges[np.argmax(np.abs(above[0] - above[1]))]
     sign = 1 if gains[0] >= gains[1] else -1

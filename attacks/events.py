@@ -51,6 +51,7 @@ class Form:
 
     name: str = "form"
     slow: bool = False
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every output has a form."""
@@ -164,6 +165,7 @@ class Leaf:
 
     name: str = "leaf"
     slow: bool = False
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every view can be tried."""
@@ -276,6 +278,7 @@ class Atoms:
 
     name: str = "atoms"
     slow: bool = False
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every view can be tried."""

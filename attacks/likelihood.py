@@ -25,6 +25,7 @@ class RatioScorer:
         shapes: Columns that the density was written for, name to shape of one trial.
         forms: Forms of the scouted views.
         description: The event in words.
+        log_odds: Scores are log-odds as they stand.
     """
 
     mechanism: Mechanism
@@ -33,6 +34,7 @@ class RatioScorer:
     shapes: dict[str, tuple[int, ...]]
     forms: frozenset[str]
     description: str
+    log_odds: bool = True
 
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,); 0 for trials of another form, whose density is not known."""

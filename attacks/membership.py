@@ -82,6 +82,7 @@ class Membership:
 
     name: str = "membership"
     slow: bool = False
+    learns: bool = True
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Every view can be tried."""

@@ -47,6 +47,8 @@ class Game:
 class Scorer(Protocol):
     """A fitted attack: a pure, picklable function of views.
 
+    A scorer may state ``log_odds = True`` when its scores are exact log-likelihood ratios.
+
     Attributes:
         description: The event in words, for reports.
     """
@@ -68,6 +70,7 @@ class Attack(Protocol):
     Attributes:
         name: Catalogue name.
         slow: Whether it is fitted only when the cheap attacks leave room.
+        learns: Whether fitting looks at the views; then the bins need views of their own.
     """
 
     @property
@@ -77,6 +80,10 @@ class Attack(Protocol):
     @property
     def slow(self) -> bool:
         """Whether fitting is expensive."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether fitting looks at the views."""
 
     def applies(self, game: Game) -> bool:
         """Whether this attack can look at this game at all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -191,13 +191,12 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise UsageError(f"{source}: expected JSON such as 0.0 or [0, 1]; got {text!r:.60}: {error}") from None
+        raise UsageError(
+            f"{source}: expected JSON such as 0.0 or [0, 1]; got {text[:60]!r}: {error}"
+        ) from None
 
 
 def with_flags(case: CaseConfig, **flags: Any) -> CaseConfig:
     """The case with the command line's flags, which win over the file."""
     given = {name: value for name, value in flags.items() if value}
     return msgspec.structs.replace(case, **given)
-
-
-__all__ = ["Asked", "parse_pair", "reference_names", "replace", "requests_for", "select", "with_flags"]

@@ -18,6 +18,7 @@ from scipy import special
 from audit.attack import Game
 from audit.claim import AnyClaim
 from audit.mechanism import Mechanism
+from audit.pair import Pair
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views, concatenate
 
@@ -115,13 +116,22 @@ def same_seed_same_view(game: Game, case: str, seed: int, size: int) -> bool:
     return same_form and bool(np.array_equal(first.matrix(), second.matrix(), equal_nan=True))
 
 
-def check_mechanism(mechanism: Mechanism, claim: AnyClaim, seed: int = 0) -> list[Check]:
-    """All checks of the contract, in order; stops at the first that makes the rest meaningless."""
-    pairs = list(mechanism.pairs())
+def check_mechanism(
+    mechanism: Mechanism, pairs: Sequence[Pair], claim: AnyClaim, view: str = "", seed: int = 0
+) -> list[Check]:
+    """All checks of the contract, in order; stops at the first that makes the rest meaningless.
+
+    Args:
+        mechanism: The mechanism.
+        pairs: Its neighbouring inputs.
+        claim: Its claim.
+        view: Audited projection; the claim's own when empty.
+        seed: Root of the random streams.
+    """
     lines = [Check("claim", True, str(claim)), _check_pairs(pairs, claim)]
     if not lines[-1].passed:
         return lines
-    game = Game(mechanism, pairs[0], claim.view)
+    game = Game(mechanism, pairs[0], view or claim.view)
     before = _snapshot(pairs[0].left)
     try:
         groups = batch_views(game, "check", seed, 16)
@@ -143,7 +153,7 @@ def check_mechanism(mechanism: Mechanism, claim: AnyClaim, seed: int = 0) -> lis
     return lines
 
 
-def _check_pairs(pairs: list[Any], claim: AnyClaim) -> Check:
+def _check_pairs(pairs: Sequence[Pair], claim: AnyClaim) -> Check:
     if not pairs:
         return Check("pairs", False, "pairs() returned none")
     wrong = [

@@ -1,12 +1,12 @@
 """Configuration: ``[tool.audit]`` of a pyproject.toml, or a file of its own.
 
-    [tool.audit]
-    trials = 20000
+[tool.audit]
+trials = 20000
 
-    [[tool.audit.case]]
-    target = "mypackage.pricing:noisy_count"
-    claim = "eps=1"
-    pairs = [[0.0, 1.0]]
+[[tool.audit.case]]
+target = "mypackage.pricing:noisy_count"
+claim = "eps=1"
+pairs = [[0.0, 1.0]]
 """
 
 from __future__ import annotations
@@ -75,9 +75,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     def defaults(self) -> dict[str, Any]:
         """Settings that the file gives, by option name."""
-        given = {
-            name: getattr(self, name) for name in self.__struct_fields__ if name != "case"
-        }
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "case"}
         return {name: value for name, value in given.items() if value is not None}
 
 

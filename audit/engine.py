@@ -88,6 +88,21 @@ class _Trial:
         wanted = np.flatnonzero(starts < up_to)
         return [int(block) for block in wanted if int(block) not in self.evidence.blocks]
 
+    @property
+    def share(self) -> float:
+        """Finished share of the blocks."""
+        return len(self.evidence.blocks) / len(self.case.planned.blocks)
+
+    def tasks(self, position: int, up_to: int, seed: int) -> Iterator[Any]:
+        """Joblib tasks that play the missing blocks of a wave."""
+        planned, blocks = self.case.planned, self.missing(up_to)
+        for start in range(0, len(blocks), _BLOCKS_PER_TASK):
+            some = blocks[start : start + _BLOCKS_PER_TASK]
+            sizes = [planned.blocks[block] for block in some]
+            yield delayed(play_blocks)(
+                position, self.scouted.frozen, planned.name, seed, some, sizes
+            )
+
 
 def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Record:
     """Play a plan.
@@ -98,21 +113,19 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
         workers: Where to play it.
 
     Returns:
-        The record.
-
-    Raises:
-        KeyboardInterrupt: With the finished blocks safely in the log.
+        The record. After Ctrl-C it is partial: it holds the decided cases, says that it is not
+        complete, and the finished blocks of the others are in the log.
     """
     workers = workers or Workers()
     started, clock = dt.datetime.now(dt.UTC), time.perf_counter()
-    results: dict[str, CaseResult] = {}
-    with BlockLog(workers.log, plan.digest(), resume=workers.resume) as log:
-        trials = _scout(plan, cases, workers, results, log)
-        for wave in (*WAVES, max(sum(case.planned.blocks) for case in cases)):
-            _testify(plan, [t for t in trials if not t.decided], wave, workers, log)
-    for trial in trials:
-        results[trial.case.planned.name] = _judge(plan, trial)
-    ordered = tuple(results[case.planned.name] for case in cases)
+    session = _Session(plan, cases, workers)
+    complete = session.play()
+    for trial in session.trials:
+        if trial.decided:
+            session.results[trial.case.planned.name] = _judge(plan, trial)
+    ordered = tuple(
+        session.results[c.planned.name] for c in cases if c.planned.name in session.results
+    )
     return Record(
         plan=plan,
         environment=environment(),
@@ -122,33 +135,77 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.perf_counter() - clock, 3),
             jobs=workers.jobs,
-            case_seconds={t.case.planned.name: round(t.seconds, 3) for t in trials},
+            case_seconds={t.case.planned.name: round(t.seconds, 3) for t in session.trials},
+            complete=complete,
         ),
     )
 
 
-def _scout(
-    plan: Plan,
-    cases: Sequence[Case],
-    workers: Workers,
-    results: dict[str, CaseResult],
-    log: BlockLog,
-) -> list[_Trial]:
-    trials = {}
-    for position, outcome in workers.map(
-        [delayed(_scout_safely)(i, c, plan) for i, c in enumerate(cases)]
-    ):
-        planned = cases[position].planned
-        workers.progress(planned.name, 0.0)
-        if isinstance(outcome, str):
-            results[planned.name] = failed(planned, outcome)
-            workers.progress(planned.name, 1.0)
-            continue
-        bins = len(outcome.frozen.choice.posterior)
-        key = hashlib.sha256(msgspec.json.encode(outcome.frozen.choice)).hexdigest()[:16]
-        evidence = Evidence(bins, log.blocks(planned.name, key, bins))
-        trials[position] = _Trial(cases[position], outcome, evidence, outcome.seconds, key=key)
-    return [trials[position] for position in sorted(trials)]
+@dataclass
+class _Session:
+    """One run under way."""
+
+    plan: Plan
+    cases: Sequence[Case]
+    workers: Workers
+    trials: list[_Trial] = field(default_factory=list)
+    results: dict[str, CaseResult] = field(default_factory=dict)
+
+    def play(self) -> bool:
+        """Scout, then testify in growing waves; False when interrupted."""
+        most = max(sum(case.planned.blocks) for case in self.cases)
+        try:
+            with BlockLog(self.workers.log, self.plan.digest(), resume=self.workers.resume) as log:
+                self._scout(log)
+                for wave in (*WAVES, most):
+                    self._testify(wave, log)
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def _scout(self, log: BlockLog) -> None:
+        tasks = [delayed(_scout_safely)(i, case, self.plan) for i, case in enumerate(self.cases)]
+        found = {}
+        for position, outcome in self.workers.map(tasks):
+            planned = self.cases[position].planned
+            if isinstance(outcome, str):
+                self.results[planned.name] = failed(planned, outcome)
+                self.workers.progress(planned.name, 1.0)
+                continue
+            self.workers.progress(planned.name, 0.0)
+            found[position] = self._open(self.cases[position], outcome, log)
+        self.trials = [found[position] for position in sorted(found)]
+
+    def _open(self, case: Case, scouted: Scouted, log: BlockLog) -> _Trial:
+        choice = scouted.frozen.choice
+        bins = len(choice.posterior)
+        key = hashlib.sha256(msgspec.json.encode(choice)).hexdigest()[:16]
+        evidence = Evidence(bins, log.blocks(case.planned.name, key, bins))
+        return _Trial(case, scouted, evidence, scouted.seconds, key=key)
+
+    def _testify(self, up_to: int, log: BlockLog) -> None:
+        """Play the blocks of one wave, then close the cases that it decides."""
+        trials = [trial for trial in self.trials if not trial.decided]
+        tasks = [
+            task
+            for position, trial in enumerate(trials)
+            for task in trial.tasks(position, up_to, self.plan.seed)
+        ]
+        for position, counts, seconds in self.workers.map(tasks):
+            trial = trials[position]
+            log.append(trial.case.planned.name, trial.key, counts)
+            trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
+            trial.seconds += seconds
+            self.workers.progress(trial.case.planned.name, 0.99 * trial.share)
+        for trial in trials:
+            self._close(trial)
+
+    def _close(self, trial: _Trial) -> None:
+        planned, choice = trial.case.planned, trial.scouted.frozen.choice
+        stopped = self.plan.early_stop and crossing(planned, choice, trial.evidence)
+        if stopped or trial.share == 1.0:
+            trial.decided = True
+            self.workers.progress(planned.name, 1.0)
 
 
 def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted | str]:
@@ -156,41 +213,6 @@ def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted |
         return position, scout_case(case, plan)
     except MechanismError as error:
         return position, str(error)
-
-
-def _testify(
-    plan: Plan, open_trials: list[_Trial], up_to: int, workers: Workers, log: BlockLog
-) -> None:
-    """Play the blocks of one wave, then close the cases that it decides."""
-    tasks = []
-    for position, trial in enumerate(open_trials):
-        blocks = trial.missing(up_to)
-        for chunk in range(0, len(blocks), _BLOCKS_PER_TASK):
-            some = blocks[chunk : chunk + _BLOCKS_PER_TASK]
-            sizes = [trial.case.planned.blocks[block] for block in some]
-            name = trial.case.planned.name
-            tasks.append(
-                delayed(play_blocks)(position, trial.scouted.frozen, name, plan.seed, some, sizes)
-            )
-    for position, counts, seconds in workers.map(tasks):
-        trial = open_trials[position]
-        log.append(trial.case.planned.name, trial.key, counts)
-        trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
-        trial.seconds += seconds
-        done = len(trial.evidence.blocks) / len(trial.case.planned.blocks)
-        workers.progress(trial.case.planned.name, done)
-    for trial in open_trials:
-        _close(plan, trial, workers)
-
-
-def _close(plan: Plan, trial: _Trial, workers: Workers) -> None:
-    complete = len(trial.evidence.blocks) == len(trial.case.planned.blocks)
-    stopped = plan.early_stop and crossing(
-        trial.case.planned, trial.scouted.frozen.choice, trial.evidence
-    )
-    if complete or stopped:
-        trial.decided = True
-        workers.progress(trial.case.planned.name, 1.0)
 
 
 def play_blocks(

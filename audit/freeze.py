@@ -24,8 +24,9 @@ from audit.view import Floats, Views
 BINS_PER_SIGN = 64
 _FEW_BINS = 16
 FOLDS = 4
-_CAUTION = 0.25
+_CAUTION = 0.002
 _ENOUGH_GUESSES = 150
+_AS_GOOD = 0.95
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Frozen:
         scorer: Views to scores.
         largest: Scale of the scores, for rounding.
         forecast: Cautiously expected certified epsilon over the confronted one.
+        strength: Standard deviations by which honest guesses beat a coin.
         growth: Expected log-wealth per testifying trial against the claim.
         game: The game it was scouted on.
     """
@@ -45,6 +47,7 @@ class Frozen:
     scorer: Scorer
     largest: float
     forecast: float
+    strength: float
     growth: float
     game: Game
 
@@ -91,23 +94,47 @@ def freeze(
     folds = np.stack(
         [tabulate(scores[0][f::FOLDS], scores[1][f::FOLDS], edges) for f in range(FOLDS)]
     )
-    posterior = posterior_of(folds.sum(axis=0))
-    honest = np.stack([posterior_of(folds.sum(axis=0) - fold) for fold in folds])
-    rules = [_best_rule(folds, honest, posterior, p, budget) for p in budget.claim.points()]
-    rule = max(rules, key=lambda r: r.significance)
+    maps = [
+        _Map(np.stack([posterior_of(folds.sum(0) - f) for f in folds]), posterior_of(folds.sum(0)))
+    ]
+    if getattr(scorer, "log_odds", False):
+        stated = _stated_posterior(np.concatenate(scores), edges)
+        maps.append(_Map(np.tile(stated, (FOLDS, 1)), stated))
+    points = budget.claim.points()
+    rules = [_best_rule(folds, posterior, point, budget) for posterior in maps for point in points]
+    rule = max(rules, key=lambda r: (round(r.margin, 2), r.strength))
+    if len(points) > 1:
+        rule = max(rules, key=lambda r: r.significance)
     choice = Choice(
         pair=pair,
         attack=attack.name,
         event=scorer.description,
         edges=tuple(edges.tolist()),
-        posterior=tuple(posterior.tolist()),
+        posterior=tuple(rule.posterior.final.tolist()),
         guess=tuple(int(g) for g in rule.guess),
         epsilon=rule.epsilon,
         delta=rule.delta,
         test=rule.test,
     )
-    growth = _growth(folds, honest, rule.epsilon, rule.delta)
-    return Frozen(choice, scorer, largest, rule.margin, growth, game)
+    growth = _growth(folds, rule.posterior.honest, rule.epsilon, rule.delta)
+    return Frozen(choice, scorer, largest, rule.margin, rule.strength, growth, game)
+
+
+@dataclass(frozen=True)
+class _Map:
+    """P(left | bin): for every fold from the other folds, and from all of them."""
+
+    honest: Floats
+    final: Floats
+
+
+def _stated_posterior(scores: Floats, edges: Floats) -> Floats:
+    """The posterior that scores state themselves when they are log-odds."""
+    where = np.searchsorted(edges, np.nan_to_num(scores, nan=-np.inf), side="right")
+    finite = np.clip(np.nan_to_num(scores, nan=0.0), -30, 30)
+    filled = np.bincount(where, minlength=len(edges) + 1)
+    mean = np.bincount(where, finite, minlength=len(edges) + 1) / np.maximum(filled, 1)
+    return np.asarray(np.clip(special.expit(mean), 1e-4, 1 - 1e-4), dtype=float)
 
 
 def bin_edges(scores: Floats, largest: float) -> Floats:
@@ -156,37 +183,44 @@ def _spread(block: Counts, side: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class _Rule:
+    posterior: _Map
     guess: Counts
     epsilon: float
     delta: float
     test: Test
     margin: float
+    strength: float
     significance: float
 
 
-def _best_rule(
-    folds: Counts, honest: Floats, posterior: Floats, point: tuple[float, float], budget: Budget
-) -> _Rule:
+def _best_rule(folds: Counts, posterior: _Map, point: tuple[float, float], budget: Budget) -> _Rule:
     """The abstention threshold with the best cautious forecast at one point of the claim.
 
     Each fold is judged with the posterior of the other folds, so that the noise in a posterior
     does not recommend itself.
     """
     epsilon, delta = point
-    right, wrong, sure = _right_wrong(folds, honest)
+    right, wrong, sure = _right_wrong(folds, posterior.honest)
     order = np.argsort(-sure, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(sure[order]) < 0, True))
     v, w = np.cumsum(right[order])[ends], np.cumsum(wrong[order])[ends]
-    forecasts = [
-        _forecast(a, b, int(folds.sum()), delta, budget) for a, b in zip(v, w, strict=True)
-    ]
-    best = int(np.argmax(forecasts))
+    n = int(folds.sum())
+    forecasts = np.array([_forecast(a, b, n, delta, budget) for a, b in zip(v, w, strict=True)])
+    strengths = (v - w) / np.sqrt(np.maximum(v + w, 1))
+    best = int(np.argmax(forecasts if forecasts.max() > 0 else strengths))
     level = sure[order][ends[best]]
-    surest = np.abs(special.logit(posterior))
-    guess = np.where((surest >= level) & (surest > 0), np.where(posterior > 0.5, 1, -1), 0)
-    test: Test = "binomial" if v[best] + w[best] >= _ENOUGH_GUESSES else "ranked"
-    significance = _significance(v[best], w[best], epsilon, delta)
-    return _Rule(guess, epsilon, delta, test, forecasts[best] / epsilon, significance)
+    surest = np.abs(special.logit(posterior.final))
+    guess = np.where((surest >= level) & (surest > 0), np.where(posterior.final > 0.5, 1, -1), 0)
+    return _Rule(
+        posterior=posterior,
+        guess=guess,
+        epsilon=epsilon,
+        delta=delta,
+        test="binomial" if v[best] + w[best] >= _ENOUGH_GUESSES else "ranked",
+        margin=float(forecasts[best]) / epsilon,
+        strength=float(strengths.max()),
+        significance=_significance(v[best], w[best], epsilon, delta),
+    )
 
 
 def _right_wrong(folds: Counts, honest: Floats) -> tuple[Counts, Counts, Floats]:
@@ -227,5 +261,11 @@ def _growth(folds: Counts, honest: Floats, epsilon: float, delta: float) -> floa
 
 
 def choose(candidates: Sequence[Frozen]) -> Frozen:
-    """The candidate that testifies: best forecast, then fastest growing, then the first."""
-    return max(candidates, key=lambda c: (round(c.forecast, 9), c.growth))
+    """The candidate that testifies: the first whose forecast is about the best one.
+
+    Where nothing may be expected to be certified, the one that tells the sides apart best.
+    """
+    best = max(candidate.forecast for candidate in candidates)
+    if best <= 0:
+        return max(candidates, key=lambda c: c.strength)
+    return next(c for c in candidates if c.forecast >= _AS_GOOD * best)

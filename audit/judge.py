@@ -60,7 +60,7 @@ def judge(
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
     caught = could_have_caught(
-        choice.epsilon, choice.delta, sum(planned.blocks), _fixed_alpha(planned)
+        choice.epsilon, choice.delta, sum(planned.blocks), fixed_alpha(planned)
     )
     estimate, upper = _estimate(choice, counted.total, planned.alpha)
     verdict = _verdict(plan, planned.claim, choice, lower, parameter, caught)
@@ -140,7 +140,7 @@ def _certify(
     anytime = _anytime(planned, choice, evidence.prefixes())
     if stopped:
         return anytime, None, ((choice.delta, anytime),)
-    total, trials, alpha = evidence.total, evidence.trials, _fixed_alpha(planned)
+    total, trials, alpha = evidence.total, evidence.trials, fixed_alpha(planned)
     lower = max(anytime, fixed_epsilon(choice, total, alpha, choice.delta, trials))
     deltas = sorted({*PROFILE_DELTAS, choice.delta})
     profile = tuple((d, fixed_epsilon(choice, total, alpha, d, trials)) for d in deltas)
@@ -160,7 +160,8 @@ def _anytime(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float:
     )
 
 
-def _fixed_alpha(planned: PlannedCase) -> float:
+def fixed_alpha(planned: PlannedCase) -> float:
+    """Share of the error budget of one fixed-size test."""
     return planned.alpha / (4 if isinstance(planned.claim, GaussianDp) else 2)
 
 

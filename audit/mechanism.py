@@ -19,6 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from audit.claim import AnyClaim
+from audit.errors import UsageError
 from audit.pair import Pair
 from audit.view import Array, Raised, Views, collect
 
@@ -110,6 +111,7 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
 
     Raises:
         MechanismError: When the emitted block has the wrong leading axis.
+        UsageError: As the mechanism raised it: bad input is no outcome.
     """
     if n == 0:
         return Views(np.empty(0, dtype=object))
@@ -117,6 +119,8 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
         return collect([_outcome(mechanism, data, child) for child in rng.spawn(n)], n)
     try:
         emitted = mechanism.run(data, n, rng)
+    except UsageError:
+        raise
     except Exception:  # noqa: BLE001  (whatever user code raises is part of the view)
         return play_singly(mechanism, data, n, rng)
     return collect(emitted, n)
@@ -147,6 +151,8 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
 def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     try:
         emitted = mechanism.run(data, 1, rng)
+    except UsageError:
+        raise
     except Exception as error:  # noqa: BLE001
         return Raised(type(error).__name__, str(error))
     if isinstance(emitted, Mapping):

@@ -84,21 +84,34 @@ def differing_positions(left: Any, right: Any) -> tuple[int, ...] | None:
     Returns:
         The positions, or None when the inputs have no common leading axis.
     """
-    rows, others = _as_records(left), _as_records(right)
-    if rows is None or others is None or len(rows) != len(others):
+    columns, others = _as_columns(left), _as_columns(right)
+    if columns is None or others is None or len(columns) != len(others):
         return None
-    return tuple(i for i, (a, b) in enumerate(zip(rows, others, strict=True)) if not _same(a, b))
+    if len(columns[0]) != len(others[0]):
+        return None
+    different = [_different_rows(a, b) for a, b in zip(columns, others, strict=True)]
+    return tuple(sorted(set().union(*different)))
 
 
-def _as_records(data: Any) -> Sequence[Any] | None:
+def _different_rows(a: Any, b: Any) -> set[int]:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape:
+        unequal = ~np.asarray(_equal(a, b)).reshape(len(a), -1).all(axis=1)
+        return set(np.flatnonzero(unequal).tolist())
+    return {i for i, (x, y) in enumerate(zip(a, b, strict=True)) if not _same(x, y)}
+
+
+def _as_columns(data: Any) -> list[Sequence[Any]] | None:
+    """Equally long columns: the entries of a table, or the one sequence itself."""
     if dataclasses.is_dataclass(data) and not isinstance(data, type):
         data = {f.name: getattr(data, f.name) for f in dataclasses.fields(data)}
-    if isinstance(data, Mapping):
-        columns = [value for value in data.values() if _is_column(value)]
-        if not columns or len({len(column) for column in columns}) != 1:
-            return None
-        return list(zip(*columns, strict=True))
-    return data if _is_column(data) else None
+    values = list(data.values()) if isinstance(data, Mapping) else [data]
+    columns = [value for value in values if _is_column(value)]
+    return columns if columns and len({len(column) for column in columns}) == 1 else None
+
+
+def _as_records(data: Any) -> list[Any] | None:
+    columns = _as_columns(data)
+    return None if columns is None else list(zip(*columns, strict=True))
 
 
 def _is_column(value: Any) -> bool:

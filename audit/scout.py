@@ -149,7 +149,7 @@ def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int,
 
 
 def _promise(track: _Track) -> tuple[float, float]:
-    return (track.best.forecast, track.best.growth) if track.best else (0.0, 0.0)
+    return (track.best.forecast, track.best.strength) if track.best else (0.0, 0.0)
 
 
 def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool) -> None:
@@ -163,10 +163,10 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     (fit_left, keep_left), (fit_right, keep_right) = halves
     found: list[Frozen] = []
     for position, attack in enumerate(case.attacks):
-        if not attack.applies(track.game) or (attack.slow and not (last and _unsatisfied(found))):
+        if not attack.applies(track.game) or (attack.slow and not (last and _has_room(found))):
             continue
         rng = stream(seed, case.planned.name, Phase.FIT, Side.LABELS, position, track.index)
-        if getattr(attack, "learns", True):
+        if attack.learns:
             scorer = attack.fit(track.game, fit_left, fit_right, rng)
             kept = keep_left, keep_right
         else:
@@ -178,8 +178,10 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     track.best = choose(found)
 
 
-def _unsatisfied(found: list[Frozen]) -> bool:
-    return max((f.forecast for f in found), default=0.0) < _SATISFIED
+def _has_room(found: list[Frozen]) -> bool:
+    """Whether a slow attack may still add something: no exact likelihood, and no clear result."""
+    exact = any(getattr(frozen.scorer, "log_odds", False) for frozen in found)
+    return not exact and max((f.forecast for f in found), default=0.0) < _SATISFIED
 
 
 def _in_plain_sight(frozen: Frozen, budget: Budget, spent: int) -> bool:

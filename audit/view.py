@@ -173,7 +173,9 @@ def _from_arrays(columns: Mapping[str, Array], n: int) -> Views:
 def _from_objects(outputs: list[Any]) -> Views:
     kinds = {type(x) for x in outputs}
     if len(kinds) == 1 and kinds <= {float, np.float64}:
-        form = np.full(len(outputs), "float", dtype=object)
+        # the form of a trial must not depend on its neighbours in the block: see _encode
+        kind = _encode(outputs[0], "value", {})
+        form = np.full(len(outputs), kind, dtype=object)
         return Views(form, {"value": np.asarray(outputs, dtype=float)})
     table: dict[str, Floats] = {}
     forms = np.empty(len(outputs), dtype=object)

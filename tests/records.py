@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from audit.claim import (
@@ -68,7 +70,7 @@ def one(name: str, claim: AnyClaim, role: Role, verdict: Verdict, seed: int = 0)
         return CaseResult(
             name=name, role=role, claim=claim, view=claim.view, verdict=verdict, alpha=1e-4
         )
-    epsilon, delta = claim.points()[0]
+    epsilon, delta = _confronted(claim)
     true = {"refuted": 2.0, "unrefuted": 0.98, "blind": 0.3}[verdict] * epsilon
     lower = {"refuted": 1.32, "unrefuted": 0.94, "blind": 0.0}[verdict] * epsilon
     caught = {"refuted": 1.2, "unrefuted": 1.2, "blind": 4.1}[verdict] * epsilon
@@ -108,6 +110,11 @@ def one(name: str, claim: AnyClaim, role: Role, verdict: Verdict, seed: int = 0)
         counts=blocks,
         log_wealth=tuple(np.cumsum(rng.normal(3 * (true - epsilon), 0.4, 4)).tolist()),
     )
+
+
+@cache
+def _confronted(claim: AnyClaim) -> tuple[float, float]:
+    return claim.points()[0]
 
 
 def _rows(rng: np.random.Generator, epsilon: float, per_side: int) -> list[list[int]]:
@@ -186,6 +193,7 @@ def record_of(results: list[CaseResult], text: str = "", *, complete: bool = Tru
     )
 
 
+@cache
 def sample(count: int) -> Record:
     """`count` cases that go through all verdicts, roles and claims."""
     results = [

@@ -69,9 +69,18 @@ def claim_curve(claim: AnyClaim) -> tuple[Floats, Floats]:
     elif isinstance(claim, ApproxDp):
         alarm = _corners(claim.epsilon, claim.delta)
     else:
-        # Dense near the ends, where the curves of large epsilons bend.
-        alarm = (1 - np.cos(np.linspace(0, np.pi, 49))) / 2
+        return _smooth(claim)
     return alarm, np.asarray(claim.miss_rate(alarm), dtype=float)
+
+
+def _smooth(claim: AnyClaim) -> tuple[Floats, Floats]:
+    # Dense near the ends, where the curves of large epsilons bend, and where both errors are
+    # equal, where converted claims have a corner.
+    alarm = (1 - np.cos(np.linspace(0, np.pi, 401))) / 2
+    miss = np.asarray(claim.miss_rate(alarm), dtype=float)
+    corner = int(np.argmin(np.abs(alarm - miss)))
+    kept = np.union1d(np.arange(0, 401, 8), np.clip([corner - 1, corner, corner + 1], 0, 400))
+    return alarm[kept], miss[kept]
 
 
 def boundary(epsilon: float, delta: float) -> tuple[Floats, Floats]:

@@ -65,7 +65,7 @@ class Pictures:
     def __init__(self) -> None:
         place = (0.145, 0.14, 0.83, 0.84)
         self._square = _figure(360, 332, place)
-        self._strip = _figure(360, 132, (0.145, 0.27, 0.83, 0.66))
+        self._strip = _figure(360, 120, (0.145, 0.2, 0.83, 0.73))
         self._frame = _square_frame(_figure(360, 332, place))
 
     def trade_off(self, result: CaseResult) -> str:

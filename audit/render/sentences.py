@@ -17,6 +17,7 @@ from audit.render.wording import (
     one_line,
     percent,
     seconds,
+    side_by_side,
     tidy,
     whole,
 )
@@ -77,10 +78,10 @@ def verdict_sentence(result: CaseResult) -> str:
 def _refuted(result: CaseResult) -> str:
     sure, claimed = percent(1 - result.alpha), claimed_epsilon(result)
     if claimed is not None and result.epsilon_lower > claimed:
+        bound, limit = side_by_side(result.epsilon_lower, claimed)
         return (
             f"with confidence {sure} the true epsilon of the {_view(result)} is at least"
-            f" {floor(result.epsilon_lower, claimed)} at delta {number(result.delta)};"
-            f" the claim allows at most {number(claimed)}"
+            f" {bound} at delta {number(result.delta)}; the claim allows at most {limit}"
         )
     if result.parameter_lower is not None:
         return (
@@ -145,7 +146,7 @@ def certified(result: CaseResult, link: str = " of the claimed ") -> str:
     claimed = claimed_epsilon(result)
     if claimed is None:
         return NOTHING
-    return f"{floor(result.epsilon_lower, claimed)}{link}{number(claimed)}"
+    return link.join(side_by_side(result.epsilon_lower, claimed))
 
 
 def false_alarm_sentence(record: Record) -> str:
@@ -180,8 +181,8 @@ def progress_sentence(record: Record) -> str:
     if record.execution.complete and planned == done:
         return ""
     return (
-        f"This record is partial: {done} of {planned} planned cases finished; nothing is known"
-        " about the others."
+        f"This record is partial: the run was interrupted, and {done} of {planned} planned cases"
+        " have a result."
     )
 
 

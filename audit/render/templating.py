@@ -13,7 +13,7 @@ from audit.render import sentences as say
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_ANYWHERE = re.compile(r"([\\`*_\[\]#|~$])")
+_ANYWHERE = re.compile(r"([\\`*\[\]#|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 _AT_THE_START = re.compile(r"^(\d*)([-+=.)])(?=[\s=-]|$)")
 
 
@@ -42,9 +42,9 @@ def for_html(value: object) -> object:
     """Foreign strings without control characters; the engine escapes them afterwards."""
     from markupsafe import Markup
 
-    return (
-        wording.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-    )
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return wording.clean(value)
+    return value
 
 
 def for_markdown(value: object) -> object:
@@ -63,7 +63,7 @@ def fence(code: str) -> object:
     from markupsafe import Markup
 
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    bar = "`" * max(3, longest + 1)
+    bar = "`" * 3
     return Markup(f"{bar}console\n{wording.one_line(code)}\n{bar}")  # noqa: S704
 
 

@@ -39,15 +39,19 @@ def number(value: float | None, rounding: str = ROUND_HALF_EVEN, digits: int = 3
     return f"{_without_zeros(mantissa)}e{int(power)}"
 
 
-def floor(value: float | None, reference: float | None = None) -> str:
-    """A lower bound, rounded down, with enough digits to stay above a `reference` that it beats."""
-    if value is None or reference is None or value <= reference:
-        return number(value, ROUND_FLOOR)
+def floor(value: float | None) -> str:
+    """A lower bound, rounded down."""
+    return number(value, ROUND_FLOOR)
+
+
+def side_by_side(certified: float, claimed: float) -> tuple[str, str]:
+    """A certified bound and a claim, with enough digits to show which one is larger."""
+    shown = (NOTHING, NOTHING)
     for digits in range(3, _MOST_DIGITS):
-        shown = number(value, ROUND_FLOOR, digits)
-        if shown == NOTHING or float(shown) > reference:
-            return shown
-    return number(value, ROUND_FLOOR, _MOST_DIGITS)
+        shown = number(certified, ROUND_FLOOR, digits), number(claimed, digits=digits)
+        if NOTHING in shown or (float(shown[0]) > float(shown[1])) == (certified > claimed):
+            break
+    return shown
 
 
 def ceiling(value: float | None) -> str:
@@ -57,7 +61,7 @@ def ceiling(value: float | None) -> str:
 
 def percent(share: float) -> str:
     """A probability in per cent: all the nines of a confidence, and never a false 100 %."""
-    digits = 3 if share < 0.99 else 3 + math.ceil(-math.log10(max(1 - share, 1e-15)))
+    digits = 3 if share < 0.99 else 2 + math.ceil(-math.log10(max(1 - share, 1e-15)))
     return f"{number(100 * share, digits=digits)} %"
 
 

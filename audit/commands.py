@@ -1,0 +1,363 @@
+"""What the commands do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from audit import baseline as baselines
+from audit import render, rules
+from audit.cases import Asked, parse_pair, requests_for, select, with_flags
+from audit.config import CaseConfig, Config
+from audit.engine import Progress, Workers
+from audit.engine import run as play
+from audit.errors import UsageError
+from audit.judge import fixed_alpha
+from audit.plan import Case, Request, Settings, make_plan
+from audit.power import could_have_caught
+from audit.record import Finding, Plan, Record, read_record, write_atomically, write_record
+from audit.registry import attack_names, catalogue, matching
+from audit.selftest import selftest_requests
+from audit.summary import INTERRUPTED, summarise
+from audit.table import Table, read_table
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Flags of ``run``, as the command line declares them."""
+
+    targets: tuple[str, ...]
+    claim: str
+    view: str
+    relation: str
+    pairs: tuple[tuple[str, str], ...]
+    column: str
+    data: Path | None
+    context: str
+    outcome: str
+    price: str
+    bounds: str
+    attacks: tuple[str, ...]
+    trials: int
+    alpha: float
+    seed: int
+    jobs: int
+    backend: str
+    early_stop: bool
+    bits: bool
+    baseline: Path | None
+    out: Path
+    formats: tuple[str, ...]
+    resume: bool
+    dry_run: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> RunOptions:
+        """From the parsed command line."""
+        return cls(**{field.name: options[field.name] for field in fields(cls)})
+
+    def settings(self) -> Settings:
+        """The part that can change results."""
+        return Settings(
+            trials=self.trials,
+            alpha=self.alpha,
+            seed=self.seed,
+            early_stop=self.early_stop,
+            bits=self.bits,
+        )
+
+
+def run(config: Config, options: RunOptions) -> int:
+    """Plan, run, compare with the baseline, write record and reports; returns the exit code."""
+    outputs = [_parse_format(text) for text in options.formats] or [("text", None)]
+    old = baselines.read_baseline(options.baseline) if options.baseline else None
+    requests, notes = _gather(config, options)
+    plan, cases = make_plan(requests, options.settings())
+    if options.dry_run:
+        _print_plan(plan)
+        return 0
+    with _progress(cases) as progress:
+        workers = Workers(
+            jobs=options.jobs,
+            backend=options.backend,
+            log=options.out / "blocks.jsonl",
+            resume=options.resume,
+            progress=progress,
+        )
+        record = play(plan, cases, workers)
+    if notes:
+        summary = summarise(record.plan, record.results, extra=notes)
+        record = msgspec.structs.replace(record, summary=summary)
+    if old:
+        record = baselines.compare(record, old)
+    return _publish(record, options.out, outputs)
+
+
+def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Finding]]:
+    table = _read_data(options)
+    flags = {
+        "claim": options.claim,
+        "view": options.view,
+        "relation": options.relation,
+        "column": options.column,
+        "attacks": list(options.attacks),
+        "pairs": [parse_pair(left, right) for left, right in options.pairs],
+    }
+    requests: list[Request] = []
+    notes: list[Finding] = []
+    for case in select(options.targets, config.case):
+        origin = "--claim" if options.claim else "the configuration"
+        asked = Asked(with_flags(case, **flags), origin, table, _option_words(options))
+        made, found = requests_for(asked)
+        requests += made
+        notes += found
+    return requests, notes
+
+
+def _option_words(options: RunOptions) -> tuple[str, ...]:
+    words: list[str] = []
+    for name in (
+        "claim",
+        "view",
+        "relation",
+        "column",
+        "data",
+        "context",
+        "outcome",
+        "price",
+        "bounds",
+    ):
+        value = getattr(options, name)
+        words += [f"--{name}", str(value)] if value else []
+    for attack in options.attacks:
+        words += ["--attack", attack]
+    for left, right in options.pairs:
+        words += ["--pair", left, right]
+    return tuple(words)
+
+
+def _read_data(options: RunOptions) -> Table | None:
+    if options.data is None:
+        return None
+    missing = [f"--{n}" for n in ("context", "outcome", "bounds") if not getattr(options, n)]
+    if missing:
+        raise UsageError(f"--data needs {', '.join(missing)} too: which columns, in which bounds")
+    return read_table(
+        options.data,
+        context=[name.strip() for name in options.context.split(",")],
+        outcome=options.outcome,
+        price=options.price or None,
+        bounds=_parse_bounds(options.bounds),
+    )
+
+
+def _parse_bounds(text: str) -> dict[str, tuple[float, float]]:
+    bounds = {}
+    for part in text.split(","):
+        name, _, interval = part.partition("=")
+        low, _, high = interval.partition(":")
+        try:
+            bounds[name.strip()] = (float(low), float(high))
+        except ValueError:
+            raise UsageError(f"--bounds: expected column=low:high, got {part!r}") from None
+    return bounds
+
+
+def _parse_format(text: str) -> tuple[str, Path | None]:
+    name, _, path = text.partition("=")
+    if name not in render.FORMATS:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(render.FORMATS)}")
+    return name, Path(path) if path else None
+
+
+def _publish(record: Record, out: Path, outputs: Sequence[tuple[str, Path | None]]) -> int:
+    write_record(record, out / "record.json")
+    write_atomically(out / "report.html", render.render(record, "html").encode())
+    _render_all(record, outputs)
+    click.echo(f"record: {out / 'record.json'}\nreport: {out / 'report.html'}", err=True)
+    if not record.execution.complete:
+        click.echo("interrupted; finish it with the same command and --resume", err=True)
+        return INTERRUPTED
+    return record.summary.exit_code
+
+
+def _render_all(record: Record, outputs: Sequence[tuple[str, Path | None]]) -> None:
+    for name, path in outputs:
+        color = path is None and sys.stdout.isatty()
+        text = render.render(record, name, color=color)
+        if path is None:
+            click.echo(text, nl=not text.endswith("\n"))
+        else:
+            write_atomically(path, text.encode())
+
+
+def _print_plan(plan: Plan) -> None:
+    click.echo(f"{len(plan.cases)} cases, alpha {plan.alpha:g} for the whole run, seed {plan.seed}")
+    for case in plan.cases:
+        epsilon, delta = case.claim.points()[0]
+        caught = could_have_caught(epsilon, delta, sum(case.blocks), fixed_alpha(case))
+        reach = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
+        click.echo(
+            f"{case.name}: {case.claim} in view {case.view}; {case.trials} trials "
+            f"({case.scouting} to scout); could catch epsilon at delta {delta:g}: {reach}"
+        )
+    total = sum(case.trials for case in plan.cases)
+    click.echo(f"cost: {total} mechanism runs at the most")
+
+
+@contextmanager
+def _progress(cases: Sequence[Case]) -> Iterator[Progress]:
+    """A bar on a terminal, a line per finished case elsewhere; both on stderr."""
+    if not sys.stderr.isatty():
+        yield _line_per_case
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("auditing", total=len(cases))
+        shares: dict[str, float] = {}
+
+        def update(case: str, share: float) -> None:
+            shares[case] = share
+            bars.update(task, completed=sum(shares.values()), description=case[-40:])
+
+        yield update
+
+
+def _line_per_case(case: str, share: float) -> None:
+    if share >= 1.0:
+        click.echo(f"done: {case}", err=True)
+
+
+def show_settings(ctx: click.Context) -> None:
+    """Print every setting and where it came from."""
+    for name, value in ctx.params.items():
+        source = ctx.get_parameter_source(name)
+        label = source.name.lower().replace("_", " ") if source else "default"
+        click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
+
+
+def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None) -> int:
+    """Render records again; returns the exit code of the (merged) record."""
+    outputs = [_parse_format(text) for text in formats] or [("text", None)]
+    record = merge([read_record(path) for path in paths])
+    if baseline:
+        record = baselines.compare(record, baselines.read_baseline(baseline))
+    _render_all(record, outputs)
+    return record.summary.exit_code
+
+
+def merge(records: Sequence[Record]) -> Record:
+    """One record of several runs' cases.
+
+    Raises:
+        UsageError: When two records hold a case of the same name.
+    """
+    first = records[0]
+    if len(records) == 1:
+        return first
+    cases = tuple(case for record in records for case in record.plan.cases)
+    results = tuple(result for record in records for result in record.results)
+    names = [case.name for case in cases]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"records cannot be merged: both hold the case {twice[0]!r}")
+    alpha = min(1.0, sum(record.plan.alpha for record in records))
+    plan = msgspec.structs.replace(first.plan, cases=cases, alpha=alpha)
+    complete = all(record.execution.complete for record in records)
+    seconds = sum(record.execution.seconds for record in records)
+    execution = msgspec.structs.replace(first.execution, complete=complete, seconds=seconds)
+    return msgspec.structs.replace(
+        first, plan=plan, results=results, summary=summarise(plan, results), execution=execution
+    )
+
+
+def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> None:
+    """Write a baseline."""
+    record = read_record(path)
+    names = {result.name for result in record.results}
+    given = {}
+    for text in reasons:
+        case, separator, why = text.partition("=")
+        known = bool(separator) and case in names
+        given[case if known else "*"] = why if known else text
+    baselines.write_baseline(baselines.accept(record, given, expires), target)
+    click.echo(f"baseline: {target}", err=True)
+
+
+def check(target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int) -> int:
+    """Print one line per check; 0 when all pass, 1 otherwise."""
+    from audit.checks import check_mechanism
+
+    given = [parse_pair(left, right) for left, right in pairs]
+    config = CaseConfig(target=target, claim=claim, view=view, pairs=given, column=column)
+    request = requests_for(Asked(config, "--claim"))[0][0]
+    shown = request.pairs or tuple(request.mechanism.pairs())
+    lines = check_mechanism(request.mechanism, shown, request.claim, request.view, seed)
+    for line in lines:
+        click.echo(f"{'ok  ' if line.passed else 'FAIL'}  {line.name:<14} {line.message}")
+    return 0 if all(line.passed for line in lines) else 1
+
+
+def list_catalogue(pattern: str) -> None:
+    """Print the names that match a pattern."""
+    names = matching(pattern)
+    for name in names:
+        entry = catalogue()[name]
+        mark = "*" if entry.reference else " "
+        click.echo(f"{mark} {name:<34} {entry.role:<14} {entry.summary}")
+    click.echo("\n* in the reference set\nattacks: " + ", ".join(attack_names()))
+    if not names:
+        raise UsageError(f"no catalogue name matches {pattern!r}")
+
+
+def explain(topic: str) -> None:
+    """Print the page of a rule or of a mechanism."""
+    entry = catalogue().get(topic)
+    if entry is None:
+        click.echo(rules.explain(topic), nl=False)
+        return
+    mechanism = entry.build()
+    lines = [f"{topic}: {entry.summary}", f"role: {entry.role}", f"built by: {entry.target}"]
+    lines += [f"parameters: {dict(entry.parameters)}", f"claim: {mechanism.claim}"]
+    if mechanism.claim is not None:
+        lines.append(f"view: {entry.view or mechanism.claim.view}; {mechanism.claim.relation}")
+        lines.append(f"source: {mechanism.claim.source}")
+    lines += [f"pair: {pair.label}" for pair in mechanism.pairs()]
+    lines.append("\n" + (type(mechanism).__doc__ or "").strip())
+    click.echo("\n".join(lines))
+
+
+def schema(name: str) -> None:
+    """Print a JSON Schema."""
+    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config}
+    document = msgspec.json.schema(kinds[name])
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+
+
+def selftest(targets: Sequence[str], *, trials: int, alpha: float, seed: int, jobs: int) -> int:
+    """Null tests and planted twins; 0 when both come out as they must, 3 otherwise."""
+    settings = Settings(trials=trials, alpha=alpha, seed=seed)
+    plan, cases = make_plan(selftest_requests(targets), settings)
+    with _progress(cases) as progress:
+        record = play(plan, cases, Workers(jobs=jobs, progress=progress))
+    failures = 0
+    for result in record.results:
+        null = result.role != "control"
+        good = result.epsilon_lower == 0 if null else result.verdict == "refuted"
+        failures += not good
+        kind = "nothing certified" if null else "planted bug caught"
+        click.echo(
+            f"{'ok  ' if good else 'FAIL'}  {result.name:<44} {kind}; "
+            f"certified {result.epsilon_lower:.3g} after {result.trials} trials"
+        )
+    click.echo(f"wrong with probability at most {alpha:g} for the null tests together")
+    return 3 if failures else 0

@@ -1,0 +1,69 @@
+"""Does the gate work? Equal inputs must certify nothing; a planted bug must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from audit.errors import UsageError
+from audit.mechanism import Mechanism, capability
+from audit.pair import Pair
+from audit.plan import Request
+from audit.registry import battery, catalogue, resolve
+
+PLANTED = 1.5
+
+
+def selftest_requests(targets: Sequence[str]) -> list[Request]:
+    """For every target a null test and, where its noise can be scaled, a planted twin.
+
+    The null test plays both sides on the same input. The twin has its noise divided by 1.5, so
+    that a pure or Gaussian claim is broken by that factor, and keeps its claim.
+
+    Args:
+        targets: Catalogue names; every reference subject with a pure or Gaussian claim if none.
+
+    Raises:
+        UsageError: For a target without a claim.
+    """
+    requests = []
+    for target in targets or _default_targets():
+        mechanism = resolve(target)
+        if mechanism.claim is None:
+            raise UsageError(f"target {target!r} states no claim, so it cannot be tested")
+        pair = mechanism.pairs()[0]
+        null = Pair(pair.left, pair.left, label="the same input twice", differs=pair.differs)
+        requests.append(_request(f"null: {target}", target, mechanism, null, control=False))
+        scaled = capability(mechanism, "noise_scaled")
+        if scaled is not None:
+            twin = scaled(1 / PLANTED)
+            requests.append(_request(f"planted: {target}", target, twin, pair, control=True))
+    return requests
+
+
+def _request(name: str, target: str, mechanism: Mechanism, pair: Pair, *, control: bool) -> Request:
+    claim = mechanism.claim
+    if claim is None:
+        raise UsageError(f"target {target!r} lost its claim when its noise was scaled")
+    return Request(
+        name=name,
+        target=target,
+        mechanism=mechanism,
+        claim=claim,
+        attacks=battery(),
+        pairs=(pair,),
+        role="control" if control else "subject",
+    )
+
+
+def _default_targets() -> list[str]:
+    return [
+        name
+        for name, entry in catalogue().items()
+        if entry.reference and entry.role == "subject" and _countable(name)
+    ]
+
+
+def _countable(name: str) -> bool:
+    """Counting sees a factor of 1.5 at once in pure and Gaussian claims, not in (eps, delta)."""
+    claim = catalogue()[name].build().claim
+    return type(claim).__name__ in ("PureDp", "GaussianDp")
