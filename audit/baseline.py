@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from audit.claim import AnyClaim
 from audit.errors import UsageError
+from audit.files import write_atomically
 from audit.record import (
     SCHEMA_VERSION,
     CaseResult,
@@ -16,7 +18,6 @@ from audit.record import (
     Record,
     Verdict,
     decode,
-    write_atomically,
 )
 from audit.summary import summarise
 
@@ -27,7 +28,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """What a baseline says about a case.
 
     Attributes:
-        claim: The claim, as text; another claim is another case.
+        claim: The claim; another claim is another case.
         view: The audited projection.
         verdict: The verdict then.
         epsilon_lower: Certified then.
@@ -37,7 +38,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
         expires: ISO date after which the acceptance lapses; empty for never.
     """
 
-    claim: str
+    claim: AnyClaim
     view: str
     verdict: Verdict
     epsilon_lower: float
@@ -102,7 +103,7 @@ def compare(record: Record, baseline: Baseline) -> Record:
     extra: list[Finding] = []
     for result in record.results:
         old = baseline.cases.get(result.name)
-        if old is None or (old.claim, old.view) != (str(result.claim), result.view):
+        if old is None or not old.claim.same_promise(result.claim) or old.view != result.view:
             continue
         finding = _compare_case(result, old, record.planned(result.name).reproduce)
         if finding:
@@ -115,7 +116,7 @@ def compare(record: Record, baseline: Baseline) -> Record:
 
 def _accepted(result: CaseResult, reason: str, expires: str) -> Accepted:
     return Accepted(
-        claim=str(result.claim),
+        claim=result.claim,
         view=result.view,
         verdict=result.verdict,
         epsilon_lower=result.epsilon_lower,

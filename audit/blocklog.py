@@ -35,17 +35,10 @@ class BlockLog:
     """
 
     def __init__(self, path: Path | None, plan: str, *, resume: bool) -> None:
-        self._plan = plan
-        self._lines: list[_Line] = []
+        self._path, self._plan, self._resume = path, plan, resume
         self._stream: IO[bytes] | None = None
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if resume and path.exists():
-            self._lines = [line for line in _read(path) if line.plan == plan]
-        self._stream = path.open("ab" if resume else "wb")
-        if resume:
-            self._stream.write(b"\n")
+        known = _read(path) if path is not None and resume and path.exists() else []
+        self._lines = [line for line in known if line.plan == plan]
 
     def __enter__(self) -> Self:
         return self
@@ -69,14 +62,24 @@ class BlockLog:
 
     def append(self, case: str, choice: str, counts: Mapping[int, Counts]) -> None:
         """Write finished blocks and hand them to the operating system."""
-        if self._stream is None:
+        if self._path is None:
             return
+        if self._stream is None:
+            self._stream = self._open(self._path)
         for block, table in counts.items():
             evidence = Evidence(table.shape[1], {block: table})
             rows = evidence.to_rows()[str(block)]
             line = _Line(self._plan, case, choice, table.shape[1], block, rows)
             self._stream.write(msgspec.json.encode(line) + b"\n")
         self._stream.flush()
+
+    def _open(self, path: Path) -> IO[bytes]:
+        """The file, with its first write still to come: a refused run leaves nothing behind."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("ab" if self._resume else "wb")
+        if self._resume:
+            stream.write(b"\n")  # a torn last line must not swallow the next one
+        return stream
 
 
 def _read(path: Path) -> list[_Line]:

@@ -124,8 +124,9 @@ def _claims(given: AnyClaim | None, own: AnyClaim | None) -> list[AnyClaim]:
         given,
         view=given.view if given.view != "output" else own.view,
         relation=given.relation if given.relation != "declared" else own.relation,
+        unit=own.unit,
     )
-    if str(placed) == str(own) and placed.view == own.view:
+    if placed.same_promise(own):
         return [placed]
     return [placed, own]
 

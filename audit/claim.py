@@ -89,6 +89,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
             best = np.maximum(best, _two_lines(alarm, float(e), self.delta_at(float(e))))
         return best
 
+    def same_promise(self, other: Claim) -> bool:
+        """Whether another claim promises the same, wherever either comes from."""
+        return msgspec.structs.replace(self, source="") == msgspec.structs.replace(other, source="")
+
 
 class PureDp(Claim, frozen=True, tag="pure"):
     """epsilon-differential privacy (Dwork, McSherry, Nissim and Smith 2006)."""
@@ -111,7 +115,7 @@ class PureDp(Claim, frozen=True, tag="pure"):
         return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, 0.0)
 
     def __str__(self) -> str:
-        return f"{self.epsilon:g}-DP"
+        return f"{self.epsilon:.4g}-DP"
 
 
 class ApproxDp(Claim, frozen=True, tag="approx"):
@@ -138,7 +142,7 @@ class ApproxDp(Claim, frozen=True, tag="approx"):
         return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, self.delta)
 
     def __str__(self) -> str:
-        return f"({self.epsilon:g}, {self.delta:g})-DP"
+        return f"({self.epsilon:.4g}, {self.delta:.4g})-DP"
 
 
 class GaussianDp(Claim, frozen=True, tag="gaussian"):
@@ -159,7 +163,7 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
         return np.asarray(special.ndtr(special.ndtri(1 - alarm) - self.mu), dtype=float)
 
     def __str__(self) -> str:
-        return f"{self.mu:g}-GDP"
+        return f"{self.mu:.4g}-GDP"
 
 
 class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
@@ -181,7 +185,7 @@ class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
         return _renyi_delta(orders, tuple(self.rho * a for a in orders), epsilon)
 
     def __str__(self) -> str:
-        return f"{self.rho:g}-zCDP"
+        return f"{self.rho:.4g}-zCDP"
 
 
 class RenyiDp(Claim, frozen=True, tag="renyi"):
@@ -200,7 +204,7 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
         return _renyi_delta((self.order,), (self.epsilon,), epsilon)
 
     def __str__(self) -> str:
-        return f"({self.order:g}, {self.epsilon:g})-RDP"
+        return f"({self.order:.4g}, {self.epsilon:.4g})-RDP"
 
 
 AnyClaim = PureDp | ApproxDp | GaussianDp | ZeroConcentratedDp | RenyiDp

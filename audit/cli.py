@@ -181,9 +181,9 @@ def report(
     ctx: click.Context, records: tuple[Path, ...], formats: tuple[str, ...], baseline: Path | None
 ) -> None:
     """Render records again; several records of one plan's shards are merged."""
-    from audit import commands
+    from audit import documents
 
-    ctx.exit(commands.report(records, formats, baseline))
+    ctx.exit(documents.report(records, formats, baseline))
 
 
 @main.command()
@@ -205,9 +205,9 @@ def report(
 )
 def accept(record: Path, reasons: tuple[str, ...], expires: str, baseline: Path) -> None:
     """Write the baseline from a record; every refuted subject needs a reason."""
-    from audit import commands
+    from audit import documents
 
-    commands.accept(record, reasons, expires, baseline)
+    documents.accept(record, reasons, expires, baseline)
 
 
 @main.command()
@@ -254,9 +254,9 @@ def explain(topic: str) -> None:
 @click.argument("name", type=click.Choice(["record", "baseline", "config"]))
 def schema(name: str) -> None:
     """Print the JSON Schema of a document."""
-    from audit import commands
+    from audit import documents
 
-    commands.schema(name)
+    documents.schema(name)
 
 
 @main.command()

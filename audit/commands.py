@@ -16,13 +16,15 @@ from audit import baseline as baselines
 from audit import render, rules
 from audit.cases import Asked, parse_pair, requests_for, select, with_flags
 from audit.config import CaseConfig, Config
+from audit.documents import Output, parse_format, render_all
 from audit.engine import Progress, Workers
 from audit.engine import run as play
 from audit.errors import UsageError
+from audit.files import write_atomically
 from audit.judge import fixed_alpha
 from audit.plan import Case, Request, Settings, make_plan
 from audit.power import could_have_caught
-from audit.record import Finding, Plan, Record, read_record, write_atomically, write_record
+from audit.record import Finding, Plan, Record, write_record
 from audit.registry import attack_names, catalogue, matching
 from audit.selftest import selftest_requests
 from audit.summary import INTERRUPTED, summarise
@@ -76,7 +78,7 @@ class RunOptions:
 
 def run(config: Config, options: RunOptions) -> int:
     """Plan, run, compare with the baseline, write record and reports; returns the exit code."""
-    outputs = [_parse_format(text) for text in options.formats] or [("text", None)]
+    outputs = [parse_format(text) for text in options.formats] or [("text", None)]
     old = baselines.read_baseline(options.baseline) if options.baseline else None
     requests, notes = _gather(config, options)
     plan, cases = make_plan(requests, options.settings())
@@ -170,32 +172,15 @@ def _parse_bounds(text: str) -> dict[str, tuple[float, float]]:
     return bounds
 
 
-def _parse_format(text: str) -> tuple[str, Path | None]:
-    name, _, path = text.partition("=")
-    if name not in render.FORMATS:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(render.FORMATS)}")
-    return name, Path(path) if path else None
-
-
-def _publish(record: Record, out: Path, outputs: Sequence[tuple[str, Path | None]]) -> int:
+def _publish(record: Record, out: Path, outputs: Sequence[Output]) -> int:
     write_record(record, out / "record.json")
     write_atomically(out / "report.html", render.render(record, "html").encode())
-    _render_all(record, outputs)
+    render_all(record, outputs)
     click.echo(f"record: {out / 'record.json'}\nreport: {out / 'report.html'}", err=True)
     if not record.execution.complete:
         click.echo("interrupted; finish it with the same command and --resume", err=True)
         return INTERRUPTED
     return record.summary.exit_code
-
-
-def _render_all(record: Record, outputs: Sequence[tuple[str, Path | None]]) -> None:
-    for name, path in outputs:
-        color = path is None and sys.stdout.isatty()
-        text = render.render(record, name, color=color)
-        if path is None:
-            click.echo(text, nl=not text.endswith("\n"))
-        else:
-            write_atomically(path, text.encode())
 
 
 def _print_plan(plan: Plan) -> None:
@@ -245,54 +230,6 @@ def show_settings(ctx: click.Context) -> None:
         click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
 
 
-def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None) -> int:
-    """Render records again; returns the exit code of the (merged) record."""
-    outputs = [_parse_format(text) for text in formats] or [("text", None)]
-    record = merge([read_record(path) for path in paths])
-    if baseline:
-        record = baselines.compare(record, baselines.read_baseline(baseline))
-    _render_all(record, outputs)
-    return record.summary.exit_code
-
-
-def merge(records: Sequence[Record]) -> Record:
-    """One record of several runs' cases.
-
-    Raises:
-        UsageError: When two records hold a case of the same name.
-    """
-    first = records[0]
-    if len(records) == 1:
-        return first
-    cases = tuple(case for record in records for case in record.plan.cases)
-    results = tuple(result for record in records for result in record.results)
-    names = [case.name for case in cases]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UsageError(f"records cannot be merged: both hold the case {twice[0]!r}")
-    alpha = min(1.0, sum(record.plan.alpha for record in records))
-    plan = msgspec.structs.replace(first.plan, cases=cases, alpha=alpha)
-    complete = all(record.execution.complete for record in records)
-    seconds = sum(record.execution.seconds for record in records)
-    execution = msgspec.structs.replace(first.execution, complete=complete, seconds=seconds)
-    return msgspec.structs.replace(
-        first, plan=plan, results=results, summary=summarise(plan, results), execution=execution
-    )
-
-
-def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> None:
-    """Write a baseline."""
-    record = read_record(path)
-    names = {result.name for result in record.results}
-    given = {}
-    for text in reasons:
-        case, separator, why = text.partition("=")
-        known = bool(separator) and case in names
-        given[case if known else "*"] = why if known else text
-    baselines.write_baseline(baselines.accept(record, given, expires), target)
-    click.echo(f"baseline: {target}", err=True)
-
-
 def check(target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int) -> int:
     """Print one line per check; 0 when all pass, 1 otherwise."""
     from audit.checks import check_mechanism
@@ -334,13 +271,6 @@ def explain(topic: str) -> None:
     lines += [f"pair: {pair.label}" for pair in mechanism.pairs()]
     lines.append("\n" + (type(mechanism).__doc__ or "").strip())
     click.echo("\n".join(lines))
-
-
-def schema(name: str) -> None:
-    """Print a JSON Schema."""
-    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config}
-    document = msgspec.json.schema(kinds[name])
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
 def selftest(targets: Sequence[str], *, trials: int, alpha: float, seed: int, jobs: int) -> int:

@@ -242,8 +242,8 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
         bound = f"mu >= {result.parameter_lower:.4g}"
     allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
     return (
-        f"{bound}, but the claim allows {allowed}; on the pair {pair.label!r} the {choice.attack} "
-        f"attack {choice.event}"
+        f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "
+        f"Attack: {choice.attack} ({choice.event})."
     )
 
 

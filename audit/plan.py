@@ -18,7 +18,8 @@ from audit.pair import Pair
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role
 
-SCOUT_SHARE = 0.25
+_SCOUT_SHARE = 0.25
+_USUAL_TRIALS = 20_000
 FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
 _LARGEST_BLOCK = 2000
@@ -117,7 +118,7 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
         trials=settings.trials,
         early_stop=settings.early_stop,
         blind_factor=settings.blind_factor,
-        threats={"bits": settings.bits, "duration": False, "seed": False},
+        threats={"bits": settings.bits, "duration": False},
         rounding_bits=0 if settings.bits else BITS,
         cases=tuple(case.planned for case in cases),
     )
@@ -132,7 +133,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "let pairs() return at least one"
         )
     trials = request.trials or settings.trials
-    scouting = round(trials * SCOUT_SHARE)
+    scouting = scouting_trials(trials)
     planned = PlannedCase(
         name=request.name,
         target=request.target,
@@ -148,6 +149,12 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         reproduce=_command(request, settings, trials, alpha),
     )
     return Case(planned, request.mechanism, pairs, request.attacks)
+
+
+def scouting_trials(trials: int) -> int:
+    """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one."""
+    share = _SCOUT_SHARE * min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
+    return int(trials * share)
 
 
 def block_sizes(trials: int) -> tuple[int, ...]:

@@ -8,8 +8,6 @@ the number of jobs, the order of the blocks or a resume; `Record.digest` covers 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +17,7 @@ import numpy as np
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.evidence import Evidence
+from audit.files import write_atomically
 
 SCHEMA_VERSION = 1
 
@@ -280,8 +279,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
 
     def planned(self, name: str) -> PlannedCase:
-        """The plan of a case."""
-        return next(case for case in self.plan.cases if case.name == name)
+        """The plan of a case.
+
+        Raises:
+            UsageError: When the plan has no such case.
+        """
+        for case in self.plan.cases:
+            if case.name == name:
+                return case
+        raise UsageError(f"case {name!r} is not in the plan of this record")
 
 
 def write_record(record: Record, path: Path) -> None:
@@ -322,22 +328,6 @@ def decode(path: Path, kind: Any, what: str) -> Any:
         return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: not a valid {what}: {error}") from None
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write to a temporary file beside `path`, flush it to disk, then rename it into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)  # noqa: PTH101
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def finite(value: float) -> float | None:

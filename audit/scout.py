@@ -27,6 +27,7 @@ STAGES = (0.125, 0.375, 0.5)
 _FEWEST = 32
 _CONTRACT_SHARE = 0.02
 _SATISFIED = 0.9
+_ABOUT_AS_GOOD = 0.75
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     ]
     budget = Budget(planned.claim, sum(planned.blocks), planned.alpha / 2)
     for stage, alive, per_side in _stages(planned, len(tracks), spent):
-        tracks = sorted(tracks, key=_promise, reverse=True)[:alive]
+        tracks = _keep(tracks, alive)
         for track in tracks:
             track.extend(per_side, planned.name, plan.seed)
             if plan.rounding_bits:
@@ -142,10 +143,20 @@ def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int,
     """Stage, pairs kept, and trials per side and pair."""
     left = max(planned.scouting - spent, 4 * _FEWEST)
     for stage, share in enumerate(STAGES):
-        alive = max(1, math.ceil(pairs / 4**stage))
-        if stage == len(STAGES) - 1:
-            alive = 1
+        alive = (pairs, max(min(pairs, 2), math.ceil(pairs / 4)), 1)[stage]
         yield stage, alive, max(_FEWEST, int(left * share / (2 * alive)))
+
+
+def _keep(tracks: list[_Track], alive: int) -> list[_Track]:
+    """The most promising pairs; among those that are about as good, the mechanism's order."""
+    best = max(_promise(track) for track in tracks)
+    level = 0 if best[0] > 0 else 1
+
+    def rank(track: _Track) -> float:
+        promise = _promise(track)[level]
+        return -math.inf if promise >= _ABOUT_AS_GOOD * best[level] else -promise
+
+    return sorted(tracks, key=rank)[:alive]
 
 
 def _promise(track: _Track) -> tuple[float, float]:

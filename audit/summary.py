@@ -28,7 +28,7 @@ def summarise(
     code = exit_code(plan, results, accepted, extra)
     return Summary(
         exit_code=code,
-        sentence=_sentence(plan, results, accepted, code),
+        sentence=_sentence(results, accepted, code),
         verdicts=dict(Counter(result.verdict for result in results)),
         findings=findings,
     )
@@ -53,21 +53,20 @@ def exit_code(
     return NO_VERDICT if unclear or missed or unfinished or weaker else CLEAN
 
 
-def _sentence(
-    plan: Plan, results: Sequence[CaseResult], accepted: frozenset[str], code: int
-) -> str:
+def _sentence(results: Sequence[CaseResult], accepted: frozenset[str], code: int) -> str:
     subjects = [result for result in results if result.role == "subject"]
     refuted = [r.name for r in subjects if r.verdict == "refuted" and r.name not in accepted]
     if refuted:
         names = ", ".join(refuted[:3]) + (" and others" if len(refuted) > 3 else "")
-        return f"{len(refuted)} of {len(subjects)} audited claims refuted: {names}."
+        return f"{len(refuted)} of {_count(len(subjects), 'audited claim')} refuted: {names}."
     if code == REFUTED:
         return "An accepted refutation has become worse than its baseline."
     if code == NO_VERDICT:
         return "No verdict: a case is blind or failed, a control was not caught, or it is weaker."
     caught = sum(result.role == "control" for result in results)
-    controls = f"; {caught} known-broken controls were caught" if caught else ""
-    return (
-        f"None of {len(subjects)} audited claims was refuted{controls}; a certified statement of "
-        f"this run is wrong with probability at most {plan.alpha:g}."
-    )
+    controls = f"; {_count(caught, 'known-broken control')} caught" if caught else ""
+    return f"None of {_count(len(subjects), 'audited claim')} refuted{controls}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

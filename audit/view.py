@@ -213,8 +213,8 @@ def _encode_number(x: Any, path: str, leaves: dict[str, float]) -> str:
     if isinstance(x, complex):
         leaves[f"{path}.real"], leaves[f"{path}.imag"] = x.real, x.imag
     elif isinstance(x, int) and abs(x) > _EXACT_INTEGERS:
-        leaves[path] = math.copysign(_to_float(abs(x)), x)
-        leaves[f"{path}.exact"] = category(str(x))
+        leaves[path] = math.copysign(_to_float(abs(x)), 1 if x > 0 else -1)
+        leaves[f"{path}.exact"] = category(hex(x))  # str() refuses more than 4,300 digits
     else:
         leaves[path] = float(x)
     return type(x).__name__

@@ -6,18 +6,19 @@ mean loss of the batch plus Laplace noise of scale ``R / (eps tau)``, R being th
 Rounds left over at the end play one more arm and feed nothing. With the learner `Htinf` the regret
 is O(sqrt(KT / eps) + 1 / eps).
 
-Claim: replacing the losses of one round changes the mean of one batch by at most ``R / tau``
-(losses are clamped to [0, R] before they are averaged), and that mean leaves only through one
-Laplace release of scale ``R / (eps tau)``; every batch has fresh noise and every round is in one
-batch. Actions are drawn from the noisy feedback alone. So the whole transcript (actions and noisy
-feedback) is eps-DP whatever the learner, and the actions are by post-processing. The transcript
-attains eps: on the worst pair, losses 0 against R on all arms in one round, its privacy loss is
-that of one Laplace pair at distance eps. This speaks of real-number noise, as the theorem does.
+`PerRoundLaplace` is the same with batches of one round: every loss gets noise of scale ``R / eps``.
+It is the bandit algorithm of Agarwal and Singh, "The price of differential privacy for online
+learning" (2017), with their learner, and DP-EXP3-Lap of Tossou and Dimitrakakis, "Algorithms for
+differentially private multi-armed bandits" (2016), with theirs.
+
+Claim: the whole transcript (actions, noisy feedback and the learner's hidden draws) is eps-DP by
+the argument of `algorithms.bandits.release`, whatever the learner, and the actions are by
+post-processing. The transcript attains eps: on the worst pair, losses 0 against R on all arms in
+one round, its privacy loss is that of one Laplace pair at distance eps.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,29 +26,55 @@ from typing import Any
 
 import numpy as np
 
-from algorithms.bandits.canaries import Canary, quantile, threshold
-from algorithms.bandits.learners import Array, Exp3, Floats, Htinf, Leader, Learner, Setting
-from audit.claim import PureDp
+from algorithms.bandits import actions as laws
+from algorithms.bandits.canaries import quantile, threshold
+from algorithms.bandits.exp3 import (
+    Exp3,
+    Exp3Gains,
+    Exp3Skipping,
+    exp3_local,
+    exp3_losses,
+    guarantee_noisy,
+)
+from algorithms.bandits.ftpl import Ftpl
+from algorithms.bandits.ftrl import Htinf, Inf, guarantee_heavy, tsallis_inf
+from algorithms.bandits.learners import Leader, Learner, Setting
+from algorithms.bandits.release import (
+    Array,
+    Floats,
+    LaplaceRelease,
+    check_sizes,
+    differing,
+    looked_up,
+)
+from algorithms.primitives.laplace import laplace_profile
 from audit.errors import UsageError
 from audit.pair import Pair
 
 LEARNERS: dict[str, Callable[..., Learner]] = {
     "htinf": Htinf,
     "exp3n": Exp3,
+    "ftpl": Ftpl,
+    "exp3-gains": Exp3Gains,
+    "exp3-losses": exp3_losses,
+    "exp3-local": exp3_local,
+    "exp3-skipping": Exp3Skipping,
+    "tsallis-inf": tsallis_inf,
+    "inf": Inf,
     "leader": Leader,
     "threshold": threshold,
     "quantile": quantile,
 }
 SOURCE = "Asi, Raman and Talwar, Faster Rates for Private Adversarial Bandits (2025), Algorithm 1"
-VIEWS = ("transcript", "actions")
 
 
 @dataclass(frozen=True)
-class BatchedLaplace:
+class BatchedLaplace(LaplaceRelease):
     """A bandit learner made eps-DP by batching and Laplace noise.
 
-    Data are mappings with ``losses``, shape (T, K): the loss of every arm in every round. The
-    learner sees only those of the arms it plays.
+    Data are mappings with ``losses``, shape (T, K): the loss of every arm in every round; or, for
+    an adaptive adversary, shape (T, K, K): by the arm of the round before, and by arm. The learner
+    sees only the losses of the arms it plays.
 
     Attributes:
         learner: Name of a base learner (see `LEARNERS`), or a callable that makes one from a
@@ -73,17 +100,17 @@ class BatchedLaplace:
     options: Mapping[str, Any] = field(default_factory=dict)
     bound: float = 1.0
     noise_factor: float = 1.0
+    source = SOURCE
 
     def __post_init__(self) -> None:
-        _check_sizes(self)
-        if self.view not in VIEWS:
-            raise UsageError(f"bandit: expected a view in {', '.join(VIEWS)}, got {self.view!r}")
+        check_sizes(self)
+        if self.batch > self.horizon:
+            raise UsageError(
+                f"bandit: expected epsilon >= 1/horizon = {1 / self.horizon:g}, got "
+                f"epsilon={self.epsilon!r}: one batch has {self.batch} rounds. Raise epsilon "
+                f"or play at least {self.batch} rounds"
+            )
         self.new_learner()
-
-    @property
-    def claim(self) -> PureDp:
-        """Pure eps-DP under replacement of one round's losses."""
-        return PureDp(epsilon=self.epsilon, view=self.view, relation="replace-one", source=SOURCE)
 
     @property
     def batch(self) -> int:
@@ -92,29 +119,20 @@ class BatchedLaplace:
         return max(1, math.ceil(1 / self.epsilon - 1e-9))
 
     @property
-    def updates(self) -> int:
-        """Number of full batches, J."""
-        return self.horizon // self.batch
+    def choices(self) -> int:
+        """Number of alternatives of the base learner: the arms."""
+        return self.arms
 
     @property
-    def declared_scale(self) -> float:
-        """Scale ``R / (eps tau)`` of the Laplace noise that the claim needs."""
-        return self.bound / (self.epsilon * self.batch)
-
-    @property
-    def noise_scale(self) -> float:
-        """Scale of the Laplace noise that is really added."""
-        return self.declared_scale * self.noise_factor
+    def setting(self) -> Setting:
+        """What the base learner is told."""
+        return Setting(self.choices, self.updates, self.declared_scale, self.bound, self.batch)
 
     @property
     def likelihood_views(self) -> tuple[str, ...]:
-        """Views whose likelihood ratio is exact: the actions only for a canary."""
+        """Views whose likelihood ratio is exact: the actions only where their law has a formula."""
         known = ("transcript", "output")
-        return (*known, "actions") if isinstance(self.new_learner(), Canary) else known
-
-    def noise_scaled(self, factor: float) -> BatchedLaplace:
-        """The same mechanism with all its noise multiplied by `factor`, the claim unchanged."""
-        return dataclasses.replace(self, noise_factor=self.noise_factor * factor)
+        return (*known, "actions") if laws.has_law(self) else known
 
     def new_learner(self) -> Learner:
         """A fresh base learner.
@@ -127,10 +145,8 @@ class BatchedLaplace:
             raise UsageError(
                 f"bandit: expected a learner in {', '.join(LEARNERS)}, got {self.learner!r}"
             )
-        scale = self.declared_scale
-        setting = Setting(self.arms, self.updates, scale, self.bound, self.batch)
         try:
-            return make(setting, **self.options)
+            return make(self.setting, **self.options)
         except TypeError as error:
             raise UsageError(
                 f"bandit: learner {self.learner!r} does not take the options "
@@ -138,180 +154,205 @@ class BatchedLaplace:
             ) from error
 
     def pairs(self) -> tuple[Pair, ...]:
-        """The worst pair in the first batch, and one in a middle batch among unequal arms."""
+        """Worst pairs: in the first batch, in a middle one among unequal arms, and adaptive."""
         low = np.zeros((self.horizon, self.arms))
-        uneven = low + self.bound * np.arange(self.arms) / self.arms
-        middle = (self.updates - 1) // 2
-        found = [self._pair(low, 0, "first batch")]
+        found = [self.worst_pair(low, 0, "first batch")]
         if self.updates > 1:
-            found.append(self._pair(uneven, middle * self.batch + self.batch - 1, "middle batch"))
+            where = (self.updates - 1) // 2 * self.batch + self.batch - 1
+            uneven = low + self.bound * np.arange(self.arms) / self.arms
+            found.append(self.worst_pair(uneven, where, "middle batch"))
+            staying = self.bound * np.tile(np.eye(self.arms), (self.horizon, 1, 1))
+            found.append(self.worst_pair(staying, where, "adaptive: staying costs"))
         return tuple(found)
 
-    def run(self, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Play `n` trials of the whole sequence.
-
-        Args:
-            data: Mapping with ``losses``, shape (T, K).
-            n: Number of trials.
-            rng: Source of the noise and of the learner's draws.
-
-        Returns:
-            ``actions``, integers of shape (n, T), and ``noisy``, the noisy mean loss of every full
-            batch, shape (n, J).
-
-        Raises:
-            UsageError: When the losses have another shape or are not all numbers.
-        """
-        means = self.means(data)
-        released = self.noise(n, rng)
+    def play(
+        self,
+        means: Floats,
+        data: Any,  # noqa: ARG002
+        n: int,
+        rng: np.random.Generator,
+    ) -> dict[str, Array]:
+        """Play a block of trials that fits into the cache; columns with the trials last."""
+        noisy = self.noise(n, rng)
         learner = self.new_learner()
         learner.start(n, rng)
-        arms = np.empty((self.updates + 1, n), dtype=np.int32)
+        arms = np.empty((len(self.lengths), n), dtype=np.int32)
+        drawn: dict[str, list[Array]] = {}
         for j, mean in enumerate(means):
             arms[j] = arm = learner.act()
-            exact = mean[arm]
-            released[j] += exact
-            learner.update(arm, self.feedback(exact, released[j]))
-        arms[-1] = learner.act()
-        left_over = self.horizon - self.updates * self.batch
-        lengths = [self.batch] * self.updates + [left_over]
-        return {"actions": np.repeat(arms, lengths, axis=0).T, "noisy": released.T}
+            exact = looked_up(mean, arms[j - 1] if j else None, arm)
+            noisy[j] += exact
+            noisy[j] = self.released(noisy[j])
+            learner.update(arm, self.feedback(exact, noisy[j]))
+            for name, values in learner.hidden.items():
+                drawn.setdefault(name, []).append(values)
+        if len(arms) > self.updates:
+            arms[-1] = learner.act()
+        hidden = {name: np.stack(columns) for name, columns in drawn.items()}
+        return {"actions": np.repeat(arms, self.lengths, axis=0), "noisy": noisy, **hidden}
 
-    def noise(self, n: int, rng: np.random.Generator) -> Floats:
-        """Fresh Laplace noise for every batch and trial, shape (J, n)."""
-        return rng.laplace(0.0, self.noise_scale, (self.updates, n))
+    def released(self, noisy: Floats) -> Floats:
+        """What is released of the noisy mean of a batch, shape (n,): all of it."""
+        return noisy
 
     def feedback(self, exact: Floats, noisy: Floats) -> Floats:
         """What the learner is fed after a batch, shape (n,): the noisy mean and nothing else."""
         del exact
         return noisy
 
-    def clamped(self, losses: Floats) -> Floats:
-        """Losses clamped to [0, R], before they are averaged."""
-        return np.clip(losses, 0.0, self.bound)
-
-    def means(self, data: Any) -> Floats:
-        """Mean clamped loss of every arm in every full batch, shape (J, K).
-
-        Raises:
-            UsageError: When the losses have another shape or are not all numbers.
-        """
-        losses = np.asarray(data["losses"], dtype=float)
-        if losses.shape != (self.horizon, self.arms) or np.isnan(losses).any():
-            raise UsageError(
-                f"bandit: expected losses of shape {(self.horizon, self.arms)} without NaN, got "
-                f"shape {losses.shape}; one row per round, one column per arm"
-            )
-        used = self.clamped(losses)[: self.updates * self.batch]
-        return np.asarray(used.reshape(self.updates, self.batch, self.arms).mean(axis=1))
-
     def log_likelihood_ratio(self, views: Any, pair: Pair) -> Floats:
-        """Exact ln P_left / P_right of transcripts, or of a canary's actions.
-
-        Given equal pasts the actions have equal laws on both sides, so only the Laplace densities
-        of the feedback of batches whose means differ are left.
+        """Exact ln P_left / P_right of transcripts, or of actions whose law has a formula.
 
         Args:
-            views: Columns ``actions`` and ``noisy``; ``actions`` alone for a canary.
+            views: Columns ``actions`` and ``noisy``; or ``actions`` alone.
             pair: Two loss sequences.
 
         Returns:
             Shape (n,), natural logarithms.
         """
-        left, right = self.means(pair.left), self.means(pair.right)
-        actions = np.asarray(views["actions"]).astype(np.intp)
-        if "noisy" not in getattr(views, "columns", views):
-            return self._action_ratio(actions, left, right)
-        ratio = np.zeros(len(actions))
-        for j in np.flatnonzero(np.any(left != right, axis=1)):
-            arm, noisy = actions[:, j * self.batch], np.asarray(views["noisy"])[:, j]
-            ratio += np.abs(noisy - right[j, arm]) - np.abs(noisy - left[j, arm])
-        return ratio / self.noise_scale
+        if "noisy" in getattr(views, "columns", views):
+            return super().log_likelihood_ratio(views, pair)
+        return laws.ratio(self, np.asarray(views["actions"]).astype(np.intp), pair)
 
     @property
     def exact_profile(self) -> Callable[[Pair, float], float] | None:
         """Function of a pair and an epsilon >= 0: the exact hockey-stick divergence, or None.
 
-        It holds for the promised view. There is none for the actions of a learner that is not a
-        canary, whose law has no closed form.
+        It holds for the promised view. There is none for actions whose law has no formula.
         """
         if self.view == "transcript":
-            return self._transcript_profile
-        return self._action_profile if isinstance(self.new_learner(), Canary) else None
+            return self.transcript_profile
+        return self._action_profile if laws.has_law(self) else None
 
-    def shift(self, pair: Pair) -> float:
-        """How far the mean of the one differing batch moves, the same for all arms.
+    @property
+    def action_llr(self) -> laws.ActionRatio | None:
+        """Estimate of ln P_left / P_right of the actions alone, where no formula is known."""
+        return None if laws.has_law(self) else laws.filtered_ratio(self)
 
-        Raises:
-            UsageError: When several batches differ, or arms move by different amounts: then the
-                divergence depends on the learner and has no closed form.
+    def guarantee(self) -> float | None:
+        """Regret on true losses in [0, R] that the base learner's theory promises, or None.
+
+        ``tau R~(J) + tau`` (in units of R) with R~ the regret of the learner over J updates under
+        Laplace feedback. Known for ``htinf`` (its constant, 30, is a reconstruction) and ``exp3n``
+        at their standard rates.
         """
-        moves = np.abs(self.means(pair.left) - self.means(pair.right))
-        batches = np.flatnonzero(moves.any(axis=1))
-        if len(batches) > 1 or np.ptp(moves, axis=1).max() > 1e-12 * self.bound:
-            raise UsageError(
-                f"pair {pair.label!r}: an exact profile needs a change in one batch that is the "
-                f"same for all arms; batches {batches.tolist()} differ. Use the likelihood ratio"
-            )
-        return float(moves.max())
-
-    def _transcript_profile(self, pair: Pair, epsilon: float) -> float:
-        return laplace_profile(self.shift(pair) / self.noise_scale, epsilon)
+        scaled = Setting(self.choices, self.updates, self.declared_scale / self.bound)
+        known = {"htinf": guarantee_heavy, "exp3n": guarantee_noisy}
+        if not isinstance(self.learner, str) or self.learner not in known or self.options:
+            return None
+        return self.bound * self.batch * (known[self.learner](scaled) + 1)
 
     def _action_profile(self, pair: Pair, epsilon: float) -> float:
-        laws = self._canary_laws(self.means(pair.left), self.means(pair.right))
-        grown = math.exp(epsilon) * laws[::-1]
-        return float(np.maximum(laws - grown, 0.0).sum(axis=1).max())
-
-    def _action_ratio(self, actions: Array, left: Floats, right: Floats) -> Floats:
-        laws = self._canary_laws(left, right)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(laws[0] / laws[1])
-        return np.asarray(ratio[actions[:, -1]])
-
-    def _canary_laws(self, left: Floats, right: Floats) -> Floats:
-        """Law of the last action on either side, shape (2, K)."""
-        canary = self.new_learner()
-        if not isinstance(canary, Canary):
-            raise UsageError(
-                f"bandit: the law of the actions of {self.learner!r} has no closed form; audit the "
-                "transcript, or use the learner threshold or quantile"
-            )
-        if (canary.watched + 1) * self.batch == self.horizon:
-            return np.tile(np.eye(self.arms)[0], (2, 1))
-        where = (canary.watched, 0)
-        return np.stack([canary.law(float(m[where]), self.noise_scale) for m in (left, right)])
-
-    def _pair(self, losses: Floats, where: int, label: str) -> Pair:
-        sides = [losses.copy(), losses.copy()]
-        sides[0][where], sides[1][where] = 0.0, self.bound
-        left, right = ({"losses": side} for side in sides)
-        return Pair(left, right, label=label, relation=self.claim.relation)
+        return laws.profile(self, pair, epsilon)
 
 
-def laplace_profile(distance: float, epsilon: float) -> float:
-    """Hockey-stick divergence of two Laplace laws of scale 1 at `distance`: symmetric.
+@dataclass(frozen=True)
+class PerRoundLaplace(BatchedLaplace):
+    """A bandit learner fed every loss with noise of scale ``R / eps`` of its own.
 
-    ``1 - exp((epsilon - distance) / 2)`` up to `distance`, then 0 (Balle, Barthe and Gaboardi,
-    "Privacy amplification by subsampling" (2018)).
+    The parameters are those of `BatchedLaplace`; eps may be as small as one likes. It is even
+    locally private: whoever incurs a loss may add the noise.
     """
-    return -math.expm1((epsilon - distance) / 2) if epsilon < distance else 0.0
+
+    source = "Agarwal and Singh, The Price of Differential Privacy for Online Learning (2017)"
+
+    @property
+    def batch(self) -> int:
+        """One round."""
+        return 1
+
+    def guarantee(self) -> float | None:
+        """None: the published rate, sqrt(K T ln(K T)) / eps, has no public constant."""
+        return None
 
 
-def _check_sizes(mechanism: BatchedLaplace) -> None:
-    whole = isinstance(mechanism.horizon, int) and isinstance(mechanism.arms, int)
-    if not (whole and mechanism.horizon >= 1 and mechanism.arms >= 2):
-        raise UsageError(
-            "bandit: expected whole numbers horizon >= 1 and arms >= 2, got "
-            f"horizon={mechanism.horizon!r}, arms={mechanism.arms!r}"
-        )
-    for name in ("epsilon", "bound", "noise_factor"):
-        value = getattr(mechanism, name)
-        if not (math.isfinite(value) and value > 0):
-            raise UsageError(f"bandit: expected a finite {name} > 0, got {name}={value!r}")
-    if mechanism.batch > mechanism.horizon:
-        raise UsageError(
-            f"bandit: expected epsilon >= 1/horizon = {1 / mechanism.horizon:g}, got "
-            f"epsilon={mechanism.epsilon!r}: one batch has {mechanism.batch} rounds. Raise epsilon "
-            f"or play at least {mechanism.batch} rounds"
-        )
+@dataclass(frozen=True)
+class SkippingLaplace(PerRoundLaplace):
+    """DP-EXP3-Lap: noisy gains far out of range are neither used nor released.
+
+    A gain ``1 - loss`` with noise is kept when it lies in ``[-B, B + 1]``, ``B = ln(T) / eps``,
+    which it does but for one round in T. A missing round shows as NaN in ``noisy``; its privacy
+    loss is the logarithm of the ratio of the two chances to be skipped, below eps.
+    """
+
+    source = "Tossou and Dimitrakakis, Algorithms for Differentially Private MAB (2016)"
+
+    @property
+    def margin(self) -> float:
+        """The bound B."""
+        return self.declared_scale * math.log(max(2, self.updates))
+
+    def released(self, noisy: Floats) -> Floats:
+        """The noisy loss, NaN where it is out of range."""
+        kept = (noisy >= -self.margin) & (noisy <= 1 + self.margin)
+        return np.where(kept, noisy, np.nan)
+
+    def skip_chance(self, loss: Floats) -> Floats:
+        """Probability that a round of this loss is skipped, same shape."""
+        sides = np.exp(-(self.margin + loss) / self.noise_scale)
+        sides += np.exp(-(self.margin + 1 - loss) / self.noise_scale)
+        return np.asarray(sides / 2)
+
+    def log_likelihood_ratio(self, views: Any, pair: Pair) -> Floats:
+        """Exact ln P_left / P_right of transcripts with missing rounds."""
+        left, right = self.means(pair.left), self.means(pair.right)
+        actions = np.asarray(views["actions"]).astype(np.intp)
+        ratio = np.zeros(len(actions))
+        for j in differing(left, right):
+            noisy = np.asarray(views["noisy"])[:, j]
+            here, there = (self.exact_means(m, actions, int(j)) for m in (left, right))
+            seen = (np.abs(noisy - there) - np.abs(noisy - here)) / self.noise_scale
+            missing = np.log(self.skip_chance(here)) - np.log(self.skip_chance(there))
+            ratio += np.where(np.isnan(noisy), missing, seen)
+        return ratio
+
+    @property
+    def likelihood_views(self) -> tuple[str, ...]:
+        """The transcript only."""
+        return ("transcript", "output")
+
+    @property
+    def exact_profile(self) -> Callable[[Pair, float], float] | None:
+        """Exact hockey-stick divergence of a pair whose arms are all alike; None for actions."""
+        return self._kept_profile if self.view == "transcript" else None
+
+    def _kept_profile(self, pair: Pair, epsilon: float) -> float:
+        distance = self.shift(pair) / self.noise_scale
+        if epsilon >= distance:
+            return 0.0
+        left, right = self.means(pair.left), self.means(pair.right)
+        row = int(differing(left, right)[0])
+        if max(np.ptp(left[row]), np.ptp(right[row])) > 0:
+            raise UsageError(
+                f"pair {pair.label!r}: an exact profile with missing rounds needs equal losses on "
+                "all arms in the differing round. Use the likelihood ratio"
+            )
+        means = left[row].flat[0], right[row].flat[0]
+        return max(self._one_way(*means, epsilon), self._one_way(*means[::-1], epsilon))
+
+    def _one_way(self, mean: float, other: float, epsilon: float) -> float:
+        """Kept rounds count as in one Laplace pair without its tail, skipped ones as one event."""
+        scale, grown = self.noise_scale, math.exp(epsilon)
+        if mean < other:
+            edge, far = self.margin + mean, self.margin + other
+        else:
+            edge, far = self.margin + 1 - mean, self.margin + 1 - other
+        tail = (math.exp(-edge / scale) - grown * math.exp(-far / scale)) / 2
+        skipped = self.skip_chance(np.array([mean, other]))
+        whole = laplace_profile(abs(mean - other) / scale, epsilon)
+        return whole - tail + max(0.0, float(skipped[0] - grown * skipped[1]))
+
+    @property
+    def action_llr(self) -> None:
+        """None: the filter does not know missing rounds."""
+        return
+
+
+def agarwal_singh(epsilon: float, horizon: int, arms: int, **more: Any) -> PerRoundLaplace:
+    """The bandit algorithm of Agarwal and Singh (2017): per-round noise and EXP3 at their rates."""
+    return PerRoundLaplace("exp3-local", epsilon, horizon, arms, **more)
+
+
+def dp_exp3_lap(epsilon: float, horizon: int, arms: int, **more: Any) -> SkippingLaplace:
+    """DP-EXP3-Lap: per-round noise, EXP3 for gains, out-of-range rounds skipped."""
+    return SkippingLaplace("exp3-skipping", epsilon, horizon, arms, **more)

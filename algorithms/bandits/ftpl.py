@@ -82,6 +82,10 @@ class Ftpl(Estimating):
             counts = self._redraws(arm)
         else:
             counts = np.minimum(self._rng.geometric(np.minimum(self._known, 1.0)), self.cap)
+        self.count_in(arm, feedback, counts)
+
+    def count_in(self, arm: Array, feedback: Floats, counts: Array) -> None:
+        """Add the feedback times given numbers of redraws, shape (n,)."""
         self.hidden = {"redraws": counts}
         self._add(arm, feedback * counts)
 

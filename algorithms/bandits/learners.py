@@ -22,7 +22,6 @@ Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 
 
-
 @dataclass(frozen=True)
 class Setting:
     """What a base learner knows beforehand. Nothing here depends on the losses.
@@ -129,6 +128,10 @@ class Estimating:
         """
         self._chance = self._at(self.probs(), arm)
         return np.asarray(np.log(self._chance))
+
+    def kinks(self) -> list[float]:
+        """Values of the coming feedback at which the next probabilities are not smooth."""
+        return []
 
     def keep(self, rows: Array) -> None:
         """Go on with copies of the trials `rows`, shape (n,), in place of the present ones."""

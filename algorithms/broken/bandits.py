@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.bandits.conversion import BatchedLaplace
-from algorithms.bandits.learners import Floats
+from algorithms.bandits.conversion import BatchedLaplace, PerRoundLaplace
+from algorithms.bandits.release import Floats
 from audit.pair import Pair
 
 Profile = Callable[[Pair, float], float]
@@ -60,6 +60,18 @@ class FloorBatch(BatchedLaplace):
         return self.bound * self.noise_factor
 
 
+class SwappedScale(PerRoundLaplace):
+    """Scale and rate of the noise are swapped: scale ``eps / R``. Really ``1 / eps``, exactly.
+
+    Harmless, and so invisible, at eps = 1; and in the batched form at ``tau = 1 / eps``.
+    """
+
+    @property
+    def noise_scale(self) -> float:
+        """The inverse of the declared scale."""
+        return self.noise_factor / super().declared_scale
+
+
 class NoClamp(BatchedLaplace):
     """Losses are not clamped to [0, R], and these are three times too large.
 
@@ -75,7 +87,7 @@ class NoClamp(BatchedLaplace):
         return tuple(_stretched(pair, 3.0) for pair in super().pairs())
 
 
-class _Unlike(BatchedLaplace):
+class Unlike(BatchedLaplace):
     """A twin whose law is not that of another noise scale: it knows no likelihood of its own."""
 
     @property
@@ -88,8 +100,13 @@ class _Unlike(BatchedLaplace):
         """None in general; twins that know better say so."""
         return None
 
+    @property
+    def action_llr(self) -> None:
+        """None: the filter plays the original."""
+        return
 
-class SharedNoise(_Unlike):
+
+class SharedNoise(Unlike):
     """One noise draw serves two consecutive batches, as if it were cached.
 
     The difference of their feedback is free of noise. Really infinite: the transcripts of the two
@@ -102,7 +119,7 @@ class SharedNoise(_Unlike):
         return np.repeat(drawn, 2, axis=0)[: self.updates]
 
 
-class RawLoss(_Unlike):
+class RawLoss(Unlike):
     """The learner decides on the exact mean loss; only the released feedback is noisy.
 
     Really infinite with a learner such as ``leader``, whose actions then are a function of the
@@ -115,7 +132,7 @@ class RawLoss(_Unlike):
         return exact
 
 
-class OneSidedNoise(_Unlike):
+class OneSidedNoise(Unlike):
     """Exponential noise in place of Laplace noise of the same scale.
 
     Feedback below the larger mean is possible on one side only. Really infinite:

@@ -56,12 +56,10 @@ class Link:
             return eta
         return np.asarray(special.expit(eta), dtype=float)
 
-    def slope(self, eta: Floats) -> Floats:
-        """``f'(eta)``, any shape."""
-        if self.name == "linear":
-            return np.ones_like(eta)
+    def moments(self, eta: Floats) -> tuple[Floats, Floats]:
+        """``f(eta)`` and ``f'(eta)``, any shape."""
         mean = self.mean(eta)
-        return mean * (1 - mean)
+        return mean, np.ones_like(eta) if self.name == "linear" else mean * (1 - mean)
 
     def clipped(self, outcomes: npt.ArrayLike) -> Floats:
         """Outcomes as floats in their public range."""

@@ -47,17 +47,13 @@ class Common:
         ridge = self.ridge / 2 * np.einsum("nd,nd->n", theta, theta)
         return np.asarray(np.sum(self.link.loss(eta) - self.outcomes * eta, axis=1) + ridge)
 
-    def gradient(self, theta: Floats) -> Floats:
-        """Shape (n, d)."""
-        excess = self.link.mean(theta @ self.features.T) - self.outcomes
-        return np.asarray(excess @ self.features + self.ridge * theta)
-
-    def hessian(self, theta: Floats) -> Floats:
-        """Shape (n, d, d)."""
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (n, d) and Hessian (n, d, d)."""
         d = self.dimension
-        slope = self.link.slope(theta @ self.features.T)
+        mean, slope = self.link.moments(theta @ self.features.T)
+        gradient = (mean - self.outcomes) @ self.features + self.ridge * theta
         outer = (self.features[:, :, None] * self.features[:, None, :]).reshape(-1, d * d)
-        return np.asarray((slope @ outer).reshape(-1, d, d) + self.ridge * np.eye(d))
+        return gradient, (slope @ outer).reshape(-1, d, d) + self.ridge * np.eye(d)
 
     def take(self, rows: Rows) -> Common:  # noqa: ARG002
         """The same: nothing here belongs to one trial."""
@@ -101,10 +97,11 @@ class Priced:
         return 1 / math.sqrt(1 + self.highest**2)
 
     def _eta(self, theta: Floats) -> Floats:
-        base, slope = np.split(theta * self._unit, 2, axis=1)
-        eta = base @ self.contexts.T
-        eta -= self.prices * (slope @ self.contexts.T)
-        return np.asarray(eta)
+        k, scaled = self.contexts.shape[1], theta * self._unit
+        eta: Floats = scaled[:, k:] @ self.contexts.T
+        eta *= -self.prices
+        eta += scaled[:, :k] @ self.contexts.T
+        return eta
 
     def value(self, theta: Floats) -> Floats:
         """Loss, shape (n,)."""
@@ -112,22 +109,27 @@ class Priced:
         ridge = self.ridge / 2 * np.einsum("nd,nd->n", theta, theta)
         return np.asarray(np.sum(self.link.loss(eta) - self.outcomes * eta, axis=1) + ridge)
 
-    def gradient(self, theta: Floats) -> Floats:
-        """Shape (n, d)."""
-        excess = (self.link.mean(self._eta(theta)) - self.outcomes) * self._unit
-        parts = [excess @ self.contexts, -(excess * self.prices) @ self.contexts]
-        return np.concatenate(parts, axis=1) + self.ridge * theta
-
-    def hessian(self, theta: Floats) -> Floats:
-        """Shape (n, d, d)."""
-        k = self.contexts.shape[1]
-        slope = self.link.slope(self._eta(theta)) * self._unit**2
-        once = slope * self.prices
-        blocks = [(w @ self.squares).reshape(-1, k, k) for w in (slope, once, once * self.prices)]
-        top = np.concatenate([blocks[0], -blocks[1]], axis=2)
-        bottom = np.concatenate([-blocks[1], blocks[2]], axis=2)
-        whole = np.concatenate([top, bottom], axis=1)
-        return np.asarray(whole + self.ridge * np.eye(2 * k))
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (n, d) and Hessian (n, d, d)."""
+        n, k = len(theta), self.contexts.shape[1]
+        mean, slope = self.link.moments(self._eta(theta))
+        weights = np.empty((3, *self.prices.shape))
+        np.subtract(mean, self.outcomes, out=weights[0])
+        np.multiply(weights[0], self.prices, out=weights[1])
+        moved = (weights[:2].reshape(2 * n, -1) @ self.contexts).reshape(2, n, k) * self._unit
+        gradient = self.ridge * theta
+        gradient[:, :k] += moved[0]
+        gradient[:, k:] -= moved[1]
+        weights[0] = slope
+        np.multiply(slope, self.prices, out=weights[1])
+        np.multiply(weights[1], self.prices, out=weights[2])
+        bends = (weights.reshape(3 * n, -1) @ self.squares).reshape(3, n, k, k) * self._unit**2
+        hessian = np.empty((n, 2 * k, 2 * k))
+        hessian[:, :k, :k], hessian[:, k:, k:] = bends[0], bends[2]
+        hessian[:, :k, k:] = hessian[:, k:, :k] = -bends[1]
+        diagonal = np.arange(2 * k)
+        hessian[:, diagonal, diagonal] += self.ridge
+        return gradient, hessian
 
     def take(self, rows: Rows) -> Priced:
         """Some of the trials."""

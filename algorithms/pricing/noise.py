@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy import special
 
@@ -97,6 +98,7 @@ def exact_label(budget: Budget) -> float:
     return budget.link.spread * math.sqrt(budget.calls) / mu
 
 
+@lru_cache(maxsize=64)
 def hs_add(budget: Budget) -> float:
     """Smallest nu for which `hs_add_delta` meets the budget of a call."""
     each, share = budget.epsilon / budget.calls, budget.delta / budget.calls
@@ -108,6 +110,7 @@ def hs_add(budget: Budget) -> float:
     return smallest(above, size, _WIDEST, "noise")
 
 
+@lru_cache(maxsize=64)
 def hs_rep(budget: Budget) -> float:
     """Smallest nu for which `hs_rep_delta` meets the budget."""
     return smallest(

@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 _CELLS = 1 << 16
 _TAIL = 9.0
+_RESOLUTION = 1e-10
 
 
 def basic(epsilon: float, delta: float, calls: int) -> tuple[float, float]:
@@ -117,6 +118,7 @@ def loss_bound_delta(
     return min(1.0, float(gained.sum()) + lost)
 
 
+@lru_cache(maxsize=64)
 def loss_bound_epsilon(
     delta: float, *, calls: int, offset: float, width: float, mu: float = 0.0
 ) -> float:
@@ -153,7 +155,7 @@ def smallest(above: Callable[[float], bool], start: float, limit: float, name: s
                 f"accounting: expected an answer below {limit:g}, but no {name} suffices. "
                 "Relax the budget"
             )
-    for _ in range(60):
+    while high - low > _RESOLUTION * high:
         middle = (low + high) / 2
         low, high = (middle, high) if above(middle) else (low, middle)
     return high

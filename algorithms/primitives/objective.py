@@ -27,18 +27,17 @@ _HALVINGS = 40
 
 
 class Model(Protocol):
-    """A loss at ``n`` parameters at once: values, gradients and Hessians, ridge included."""
+    """A loss at ``n`` parameters at once, ridge included."""
 
-    dimension: int
+    @property
+    def dimension(self) -> int:
+        """Length d of theta."""
 
     def value(self, theta: Floats) -> Floats:
         """Loss, shape (n,)."""
 
-    def gradient(self, theta: Floats) -> Floats:
-        """Shape (n, d)."""
-
-    def hessian(self, theta: Floats) -> Floats:
-        """Shape (n, d, d)."""
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (n, d) and Hessian (n, d, d)."""
 
     def take(self, rows: npt.NDArray[np.intp]) -> Model:
         """The loss of some of the trials."""
@@ -65,27 +64,32 @@ class Tilted:
         """``J``, shape (n,)."""
         return self.model.value(theta) + np.einsum("nd,nd->n", self.tilt, theta)
 
-    def gradient(self, theta: Floats) -> Floats:
-        """Shape (n, d)."""
-        return self.model.gradient(theta) + self.tilt
-
-    def hessian(self, theta: Floats) -> Floats:
-        """Shape (n, d, d)."""
-        return self.model.hessian(theta)
+    def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Gradient (n, d) and Hessian (n, d, d)."""
+        gradient, hessian = self.model.derivatives(theta)
+        return gradient + self.tilt, hessian
 
     def take(self, rows: npt.NDArray[np.intp]) -> Tilted:
         """Some of the trials."""
         return Tilted(self.model.take(rows), self.tilt[rows])
 
 
-def minimise(model: Model, n: int, *, radius: float = math.inf, scale: float = 1.0) -> Floats:
+def minimise(
+    model: Model,
+    n: int,
+    *,
+    radius: float = math.inf,
+    scale: float = 1.0,
+    tolerance: float = TOLERANCE,
+) -> Floats:
     """The minimiser of every trial's loss.
 
     Args:
         model: A strictly convex loss of `n` trials.
         n: Number of trials.
         radius: R; minimisers on the boundary have norm exactly R.
-        scale: The residual is at most ``1e-9 max(scale, 1)``.
+        scale: Size of the noise: the residual is at most ``tolerance max(scale, 1)``.
+        tolerance: How exact the minimiser is.
 
     Returns:
         Shape (n, d).
@@ -93,27 +97,38 @@ def minimise(model: Model, n: int, *, radius: float = math.inf, scale: float = 1
     Raises:
         MechanismError: When some trial does not converge.
     """
-    theta = np.zeros((n, model.dimension))
-    allowed = TOLERANCE * max(scale, 1.0)
-    active = np.arange(n)
+    found = np.zeros((n, model.dimension))
+    theta, rows, allowed = found.copy(), np.arange(n), tolerance * max(scale, 1.0)
+    gradient, hessian = model.derivatives(theta)
+    residual = _residual(theta, gradient, radius)
     for _ in range(_STEPS):
-        some = model.take(active)
-        at = theta[active]
-        gradient = some.gradient(at)
-        open_ = _residual(at, gradient, radius) > allowed
-        active = active[open_]
-        if not active.size:
-            return _snapped(theta, radius)
-        some = some.take(np.flatnonzero(open_))
-        theta[active] = _step(some, at[open_], gradient[open_], radius)
-    raise MechanismError(f"objective perturbation: {active.size} trials did not converge")
+        open_ = np.flatnonzero(residual > allowed)
+        if not open_.size:
+            break
+        if 2 * open_.size <= len(rows):
+            found[rows] = theta
+            rows, model, theta = rows[open_], model.take(open_), theta[open_]
+            gradient, hessian, residual = gradient[open_], hessian[open_], residual[open_]
+        target = quadratic_minimiser(hessian, theta, gradient, radius)
+        slope = np.einsum("nd,nd->n", gradient, target - theta)
+        before, start = residual, theta
+        gradient, hessian = model.derivatives(target)
+        theta, residual = target, _residual(target, gradient, radius)
+        # Newton's step is kept when it brings the residual down; else the loss must go down.
+        wild = np.flatnonzero((residual > before / 2) & (residual > allowed))
+        if wild.size:
+            theta[wild] = _shortened(model.take(wild), start[wild], target[wild], slope[wild])
+            gradient, hessian = model.derivatives(theta)
+            residual = _residual(theta, gradient, radius)
+    else:
+        raise MechanismError(f"objective perturbation: {open_.size} trials did not converge")
+    found[rows] = theta
+    return _snapped(found, radius)
 
 
-def _step(model: Model, theta: Floats, gradient: Floats, radius: float) -> Floats:
-    """One Newton step on the ball with backtracking on the loss."""
-    move = quadratic_minimiser(model.hessian(theta), theta, gradient, radius) - theta
-    start, slope = model.value(theta), np.einsum("nd,nd->n", gradient, move)
-    share = np.ones(len(theta))
+def _shortened(model: Model, theta: Floats, target: Floats, slope: Floats) -> Floats:
+    """Backtrack from `target` towards `theta` until the loss decreases (Armijo 1966)."""
+    start, move, share = model.value(theta), target - theta, np.ones(len(theta))
     # Near the minimum the loss no longer tells points apart; there full steps are safe.
     dust = 1e-12 * (1 + np.abs(start))
     for _ in range(_HALVINGS):
@@ -121,7 +136,7 @@ def _step(model: Model, theta: Floats, gradient: Floats, radius: float) -> Float
         if not worse.any():
             break
         share[worse] /= 2
-    return theta + share[:, None] * move
+    return np.asarray(theta + share[:, None] * move)
 
 
 def quadratic_minimiser(hessian: Floats, theta: Floats, gradient: Floats, radius: float) -> Floats:

@@ -44,7 +44,7 @@ def log_density(model: Model, theta: Floats, nu: float, radius: float = math.inf
     Returns:
         Shape (n,), in float64; with respect to volume inside and to surface on the sphere.
     """
-    gradient, hessian = model.gradient(theta), model.hessian(theta)
+    gradient, hessian = model.derivatives(theta)
     constant = -model.dimension * math.log(nu * math.sqrt(2 * math.pi))
     inside = -np.einsum("nd,nd->n", gradient, gradient) / (2 * nu**2)
     inside += np.linalg.slogdet(hessian)[1]

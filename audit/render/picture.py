@@ -47,6 +47,7 @@ _SETTINGS: dict[str, Any] = {
     "grid.color": INKS["grid"],
 }
 _DPI = 72
+_MOST_DOTS = 33
 _TRADE_OFF = "Trade-off between false alarms and misses: claim, measurement and certified bound"
 _WEALTH = "Log-wealth of the bet against the claim after each block of trials"
 
@@ -101,7 +102,8 @@ class Pictures:
         _line(axes, [0, blocks[-1]], [0, 0], "grid", 1)
         _line(axes, [0, blocks[-1]], [target, target], "certified", 1.2, (4, 3))
         _line(axes, blocks, wealth, "measured", 1.4)
-        _dots(axes, blocks, wealth)
+        if len(blocks) <= _MOST_DOTS:
+            _dots(axes, blocks, wealth)
         apart = 0.15 * (top - bottom)
         _labels(axes, len(result.log_wealth), [0.0, *(h for h in (bottom, top) if abs(h) > apart)])
         return element(_svg(self._strip), _WEALTH)

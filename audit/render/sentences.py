@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from audit.claim import GaussianDp
 from audit.record import CaseResult, Finding, PlannedCase, Record
 from audit.render.wording import (
     NOTHING,
@@ -93,9 +94,10 @@ def _refuted(result: CaseResult) -> str:
 
 
 def _unrefuted(result: CaseResult) -> str:
+    at = "" if result.parameter_lower is not None else f" at delta {number(result.delta)}"
     return (
         f"{whole(result.trials)} trials of the {_view(result)} certified"
-        f" {certified(result)} at delta {number(result.delta)}; {_power(result)}"
+        f" {certified(result)}{at}; {_power(result)}"
     )
 
 
@@ -146,6 +148,8 @@ def certified(result: CaseResult, link: str = " of the claimed ") -> str:
     claimed = claimed_epsilon(result)
     if claimed is None:
         return NOTHING
+    if isinstance(result.claim, GaussianDp) and result.parameter_lower is not None:
+        return "mu " + link.join(side_by_side(result.parameter_lower, result.claim.mu))
     return link.join(side_by_side(result.epsilon_lower, claimed))
 
 

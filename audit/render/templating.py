@@ -63,7 +63,7 @@ def fence(code: str) -> object:
     from markupsafe import Markup
 
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
-    bar = "`" * 3
+    bar = "`" * max(3, longest + 1)
     return Markup(f"{bar}console\n{wording.one_line(code)}\n{bar}")  # noqa: S704
 
 

@@ -7,7 +7,9 @@ otherwise, played by an adversary who knows which trials are revealed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -49,12 +51,12 @@ class Row:
         return self.measured <= self.nominal + self.tolerance + 1e-12
 
 
-def smallest(certifies: object, top: int) -> int:
+def smallest(certifies: Callable[[int], bool], top: int) -> int:
     """Smallest v in 0..top with ``certifies(v)``, for a predicate that stays true; top + 1 if none."""
     low, high = -1, top + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if certifies(middle) else (middle, high)  # type: ignore[operator]
+        low, high = (low, middle) if certifies(middle) else (middle, high)
     return high
 
 
@@ -109,17 +111,12 @@ def ranked_excess(epsilon: float, delta: float, trials: int, alpha: float) -> fl
     Exact, by dynamic programming over the number of right guesses on unrevealed trials.
     """
     k, beta = bounds.revealed_allowance(trials, delta, alpha)
-    target = -np.log(alpha - beta)
-    edge = [
-        smallest(
-            lambda v, w=w: (  # type: ignore[misc]
-                bounds.ranked_log_wealth(np.array([float(v)]), np.array([float(w)]), epsilon)
-                >= target
-            ),
-            trials,
-        )
-        for w in range(trials + 1)
-    ]
+
+    def rejects(w: int, v: int) -> bool:
+        wealth = bounds.ranked_log_wealth(np.array([float(v)]), np.array([float(w)]), epsilon)
+        return wealth >= -np.log(alpha - beta)
+
+    edge = [smallest(partial(rejects, w), trials) for w in range(trials + 1)]
     numbers, weights = revealed(trials, delta)
     return first_passage(np.array(edge), float(special.expit(epsilon)), trials, numbers - k, weights)
 
@@ -150,6 +147,11 @@ def first_passage(
         rejected += float(alive[:, : m + 1][over].sum())
         alive[:, : m + 1][over] = 0.0
     return rejected
+
+
+def told(epsilon: float) -> float:
+    """A scouted posterior that believes in more than `epsilon` allows, so that the bet bets."""
+    return float(special.expit(1.5 * epsilon + 0.5))
 
 
 def betting_excess(epsilon: float, trials: int, posterior: float, alpha: float) -> float:
@@ -183,8 +185,8 @@ def box_tables(
     shape = (repetitions, trials)
     left = rng.random(shape) < 0.5
     honest = rng.random(shape) < special.expit(epsilon)
-    told = np.where(honest == left, 2, 1)
-    where = np.where(rng.random(shape) < delta, np.where(left, 3, 0), told)
+    says = np.where(honest == left, 2, 1)
+    where = np.where(rng.random(shape) < delta, np.where(left, 3, 0), says)
     counts = np.zeros((*shape, 2, 4), dtype=np.int64)
     np.put_along_axis(
         counts.reshape(*shape, 8), (where + 4 * ~left)[..., None], np.int64(1), axis=-1
@@ -197,8 +199,8 @@ def box_betting_excess(
 ) -> float:
     """P(wealth against the truth ever reaches 1/alpha) on the revealing box, simulated."""
     rng = np.random.default_rng(seed)
-    told = float(special.expit(1.5 * epsilon + 0.5))
-    posterior = [1e-4, 1 - told, told, 1 - 1e-4]
+    sure = told(epsilon)
+    posterior = [1e-4, 1 - sure, sure, 1 - 1e-4]
     crossed, chunk = 0, 100
     for _ in range(repetitions // chunk):
         tables = box_tables(rng, epsilon, delta, trials, chunk).reshape(-1, 2, 4)

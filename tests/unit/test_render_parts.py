@@ -67,7 +67,13 @@ def test_order_of_bound_and_claim_stays_visible(certified, claimed, shown) -> No
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.5, "50 %"), (0.999, "99.9 %"), (1 - 2.5e-5, "99.9975 %"), (1 - 1e-7, "99.99999 %")],
+    [
+        (0.5, "50 %"),
+        (0.999, "99.9 %"),
+        (1 - 2.5e-5, "99.9975 %"),
+        (1 - 1e-3 / 3, "99.9667 %"),
+        (1 - 1e-7, "99.99999 %"),
+    ],
 )
 def test_confidence_keeps_its_nines(share, text) -> None:
     assert wording.percent(share) == text

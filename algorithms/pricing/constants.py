@@ -1,0 +1,149 @@
+"""Public constants of the pricing policy, fixed before the first customer comes.
+
+Privacy must not depend on how they are chosen, so nothing here may be read off the data. Named
+sets are given for the test market of `algorithms.pricing.market`, in which a policy really
+learns: a set under which nothing is refreshed, or under which every price stays at the ceiling,
+makes an audit vacuous (`Constants.doublings` tells the first before anything runs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.pricing.demand import Link, link
+from algorithms.primitives.symmetric import SHAPES
+from audit.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
+
+
+def _require(met: bool, expected: str, name: str, value: object) -> None:
+    if not met:
+        raise UsageError(f"pricing: expected {expected}, got {name}={value!r}")
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Public constants of a policy over T rounds.
+
+    Attributes:
+        rounds: T.
+        wide: Length k of a context; features have length d = 2k.
+        explore: T0, rounds with uniformly random prices.
+        cap: The most refreshes (calls to the private estimator).
+        bonus: gamma, weight of the uncertainty.
+        ridge_cov: rho of the released covariance.
+        ridge_mle: rho of the private estimator.
+        radius: R.
+        sigma: Standard deviation of the covariance noise; 0 for none.
+        nu: Standard deviation of the estimator's noise; 0 for none.
+        prices: Number of grid prices in [0, 1].
+        demand: ``logistic`` or ``linear``.
+        bound: Public bound on linear outcomes.
+        shape: Shape of the covariance noise.
+
+    Raises:
+        UsageError: For a constant out of its range.
+    """
+
+    rounds: int = 1024
+    wide: int = 2
+    explore: int = 100
+    cap: int = 8
+    bonus: float = 0.1
+    ridge_cov: float = 60.0
+    ridge_mle: float = 5.0
+    radius: float = 8.0
+    sigma: float = 4.0
+    nu: float = 12.0
+    prices: int = 101
+    demand: str = "logistic"
+    bound: float = 1.0
+    shape: str = "mirrored"
+
+    def __post_init__(self) -> None:
+        for name, low in (("rounds", 3), ("wide", 1), ("cap", 1), ("prices", 2), ("explore", 0)):
+            _require(getattr(self, name) >= low, f"{name} >= {low}", name, getattr(self, name))
+        for name in ("ridge_cov", "ridge_mle", "radius"):
+            value = getattr(self, name)
+            _require(0 < value < math.inf, f"a finite {name} > 0", name, value)
+        for name in ("bonus", "sigma", "nu"):
+            value = getattr(self, name)
+            _require(0 <= value < math.inf, f"a finite {name} >= 0", name, value)
+        _require(self.explore < self.rounds, "explore < rounds", "explore", self.explore)
+        _require(self.shape in SHAPES, f"one of {', '.join(SHAPES)}", "shape", self.shape)
+        link(self.demand, self.bound)
+
+    @property
+    def dimension(self) -> int:
+        """d = 2k."""
+        return 2 * self.wide
+
+    @property
+    def records(self) -> int:
+        """N = T - 1: no price follows the last customer."""
+        return self.rounds - 1
+
+    @cached_property
+    def grid(self) -> Floats:
+        """Prices offered, shape (prices,)."""
+        return np.linspace(0.0, 1.0, self.prices)
+
+    @cached_property
+    def link(self) -> Link:
+        """Demand model."""
+        return link(self.demand, self.bound)
+
+    @property
+    def doublings(self) -> float:
+        """``d log2(1 + T/(d rho))``: the most refreshes that the data can trigger."""
+        d = self.dimension
+        return d * math.log2(1 + self.rounds / (d * self.ridge_cov))
+
+
+PRESETS: Mapping[str, Constants] = MappingProxyType(
+    {
+        "working": Constants(),
+        "lively": Constants(ridge_cov=50.0, ridge_mle=2.0),
+        "louder": Constants(sigma=2.0, ridge_cov=30.0),
+        "long": Constants(rounds=4096, explore=400, sigma=10.0, ridge_cov=200.0),
+        "open": Constants(
+            rounds=4096, sigma=0.0, nu=0.0, ridge_cov=1.0, ridge_mle=1.0, bonus=0.5, cap=40
+        ),
+        "ceiling": Constants(
+            rounds=4096, explore=0, sigma=10.0, ridge_cov=200.0, ridge_mle=200.0, bonus=0.5
+        ),
+        "frozen": Constants(
+            rounds=4096,
+            explore=0,
+            sigma=165.0,
+            ridge_cov=3000.0,
+            ridge_mle=3000.0,
+            nu=800.0,
+            bonus=0.5,
+        ),
+    }
+)
+
+
+def constants(preset: str, **changes: object) -> Constants:
+    """A named set of constants, some of them changed.
+
+    Raises:
+        UsageError: For an unknown name or constant.
+    """
+    if preset not in PRESETS:
+        raise UsageError(f"pricing: expected one of {', '.join(PRESETS)}, got preset={preset!r}")
+    known = {field.name for field in fields(Constants)}
+    unknown = sorted(set(changes) - known)
+    if unknown:
+        raise UsageError(f"pricing: no constant {unknown[0]!r}; there are {', '.join(known)}")
+    return replace(PRESETS[preset], **changes)  # type: ignore[arg-type]
+

@@ -1,0 +1,296 @@
+"""Privacy-preserving dynamic personalised pricing: the whole policy.
+
+Chen, Simchi-Levi and Wang (2022), *Privacy-Preserving Dynamic Personalized Pricing with Demand
+Learning*, Management Science, Algorithm 1. Customers arrive with contexts; each is offered the
+optimistic best price under the current estimate of demand. Two releasers see the records
+(`algorithms.pricing.private_cov` after every customer, `algorithms.pricing.private_mle` whenever
+the released determinant has doubled, at most ``cap`` times); the price optimiser sees releases.
+
+Claim
+-----
+The releases are jointly (eps, delta)-DP: the covariance tree is mu-GDP with
+``mu = D sqrt(m)/sigma``, the estimator is called at most ``cap`` times (enforced) and each call's
+loss is bounded in law by ``ln(1 + beta/rho) + q^2/2 + q chi_2``; later releases may depend on
+earlier ones. The price of customer n is a function of past releases, x_n and independent
+randomness, so prices of *other* customers are post-processing (``prices_except``), in particular
+all later ones (``prices_after``: anticipating DP). The customer's own price depends on x_n
+directly: with all prices in view (``prices_all``, plain DP) no useful policy is private.
+The published claim adds the releasers' budgets; ``accounting="joint"`` convolves their losses.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from algorithms.pricing.constants import Constants, constants
+from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, sample_market
+from algorithms.pricing.noise import Budget, loss_bound
+from algorithms.pricing.releasers import Drawn
+from algorithms.pricing.rounds import Course, play
+from algorithms.pricing.transcript import log_ratio
+from algorithms.primitives import tree
+from algorithms.primitives.accounting import gaussian_sum, loss_bound_delta, loss_bound_epsilon
+from algorithms.primitives.symmetric import SHAPES
+from audit.claim import ApproxDp, GaussianDp
+from audit.errors import UsageError
+from audit.pair import Pair
+from audit.view import Views
+
+Floats = npt.NDArray[np.float64]
+
+SOURCE = "Chen, Simchi-Levi and Wang (2022), Management Science, Algorithm 1"
+VIEWS = ("transcript", "prices_after", "prices_except", "prices_all")
+FEWEST_REFRESHES = 5.0
+_PROBE = 64
+_BLOCK = 4000
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Whether a policy does anything.
+
+    Attributes:
+        refreshes: Average number of refreshes.
+        interior: Share of prices that are neither the lowest nor the highest.
+    """
+
+    refreshes: float
+    interior: float
+
+    @property
+    def vacuous(self) -> bool:
+        """Fewer than five refreshes on average, or at most half of the prices interior."""
+        return self.refreshes < FEWEST_REFRESHES or self.interior <= 0.5
+
+
+@dataclass(frozen=True)
+class PrivatePricing:
+    """The three-layer pricing policy on a fixed stream of customers.
+
+    Data are a mapping with ``contexts``, shape (T, k), and ``valuations``, shape (T,), or
+    ``outcomes``, shape (T,) (see `algorithms.pricing.market`).
+
+    Attributes:
+        preset: Name of the public constants (`algorithms.pricing.constants.PRESETS`).
+        changes: Constants that differ from the preset.
+        view: ``transcript`` to emit and claim all releases, or a projection of the prices.
+        delta: Of the whole policy.
+        accounting: ``sum`` adds the releasers' budgets, each at half of delta; ``joint``
+            convolves their losses.
+        customer: 0-based customer whom the pairs replace; the first for releases and later
+            prices, one in the second half for ``prices_all``, when negative.
+        market_seed: Seed of the test market.
+        allow_vacuous: Play a policy that refreshes nothing or never leaves the price ceiling.
+        noise_factor: Multiplies all noise and leaves the claim as it is.
+        inputs: Pairs to play instead of those of the test market.
+
+    Raises:
+        UsageError: For a parameter out of its range.
+    """
+
+    preset: str = "working"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    view: str = "prices_after"
+    delta: float = 1e-6
+    accounting: str = "sum"
+    customer: int = -1
+    market_seed: int = 1
+    allow_vacuous: bool = False
+    noise_factor: float = 1.0
+    inputs: tuple[Pair, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(self.view in VIEWS, f"one of {', '.join(VIEWS)}", view=self.view)
+        _require(0 < self.delta < 1, "0 < delta < 1", delta=self.delta)
+        _require(self.accounting in ("sum", "joint"), "sum or joint", accounting=self.accounting)
+        _require(0 < self.noise_factor < math.inf, "> 0", noise_factor=self.noise_factor)
+        _require(self.customer < self.public.rounds, "a customer", customer=self.customer)
+        private = self.public.sigma > 0 and self.public.nu > 0
+        _require(private, "sigma > 0 and nu > 0", preset=self.preset)
+
+    @cached_property
+    def public(self) -> Constants:
+        """The public constants."""
+        return constants(self.preset, **self.changes)
+
+    @property
+    def claim(self) -> ApproxDp:
+        """What the releasers promise about the view."""
+        epsilon = sum(self.parts) if self.accounting == "sum" else self.joint_epsilon
+        how = "budgets added" if self.accounting == "sum" else "losses convolved"
+        return ApproxDp(
+            epsilon=epsilon,
+            delta=self.delta,
+            view=self.view,
+            relation="replace-one",
+            source=f"{SOURCE}, {how}",
+        )
+
+    @property
+    def parts(self) -> tuple[float, float]:
+        """Epsilon of the covariance and of the estimator, each at half of delta."""
+        covariance = GaussianDp(self.covariance_mu).epsilon_at(self.delta / 2)
+        offset, width = loss_bound(self.budget, self.public.nu)
+        calls = self.public.cap
+        return covariance, loss_bound_epsilon(
+            self.delta / 2, calls=calls, offset=offset, width=width
+        )
+
+    @property
+    def joint_epsilon(self) -> float:
+        """Epsilon of both releasers together, their losses convolved."""
+        offset, width = loss_bound(self.budget, self.public.nu)
+        return loss_bound_epsilon(
+            self.delta, calls=self.public.cap, offset=offset, width=width, mu=self.covariance_mu
+        )
+
+    def accountant(self, epsilon: float) -> float:
+        """Profile that the noise drawn guarantees for all releases together."""
+        offset, width = loss_bound(self.budget, self.public.nu * self.noise_factor)
+        mu = self.covariance_mu / self.noise_factor
+        return loss_bound_delta(
+            epsilon, calls=self.public.cap, offset=offset, width=width, mu=mu
+        )
+
+    @property
+    def covariance_mu(self) -> float:
+        """Gaussian parameter of the covariance for the worst record."""
+        sensitivity = SHAPES[self.public.shape].sensitivity
+        return gaussian_sum(*[sensitivity / self.public.sigma] * tree.levels(self.public.records))
+
+    @property
+    def budget(self) -> Budget:
+        """The estimator's side of the accounting; its epsilon is not used."""
+        c = self.public
+        return Budget(1.0, self.delta, c.cap, c.ridge_mle, c.radius, c.link)
+
+    @property
+    def declared_scale(self) -> float:
+        """Standard deviation sigma of the covariance noise."""
+        return self.public.sigma
+
+    def noise_scaled(self, factor: float) -> PrivatePricing:
+        """The same policy and claim with the noise of both releasers multiplied by `factor`."""
+        return replace(self, noise_factor=self.noise_factor * factor)
+
+    @property
+    def likelihood_views(self) -> tuple[str, ...]:
+        """The likelihood ratio is that of the releases; of prices alone none is known."""
+        return ("transcript", "output") if self.view == "transcript" else ()
+
+    def pairs(self) -> Sequence[Pair]:
+        """A customer of the test market replaced, after checking that the policy does anything.
+
+        Raises:
+            UsageError: For a vacuous policy, unless `allow_vacuous`.
+        """
+        if self.inputs:
+            return self.inputs
+        data = sample_market(self.public.rounds, self.public.wide, self.market_seed)
+        self._refuse_vacuous(data)
+        place = self.customer
+        if place < 0:
+            place = 3 * self.public.rounds // 4 if self.view == "prices_all" else 0
+        first, last = np.eye(self.public.wide)[[0, -1]]
+        return (
+            self.pair(data, (first, NEVER), (0 * first, NEVER), "customer against nobody", place),
+            self.pair(data, (first, ALWAYS), (last, NEVER), "customer replaced", place),
+            self.pair(data, (first, ALWAYS), (first, NEVER), "outcome flipped", place),
+        )
+
+    def pair(
+        self,
+        data: Mapping[str, Floats],
+        left: tuple[Floats, float],
+        right: tuple[Floats, float],
+        label: str,
+        place: int,
+    ) -> Pair:
+        """Two markets that differ in one customer: context, shape (k,), and valuation."""
+        sides = []
+        for context, valuation in (left, right):
+            side = {name: column.copy() for name, column in data.items()}
+            side["contexts"][place], side["valuations"][place] = context, valuation
+            sides.append(side)
+        return Pair(*sides, label=f"{label}, round {place + 1}", relation="replace-one")
+
+    def regime(self, data: Mapping[str, Any], n: int = _PROBE) -> Regime:
+        """What the policy does on `data`, from `n` trials of their own."""
+        rng = np.random.default_rng(0)
+        course, _ = self._course(market_of(data, self.public), n, rng, keep=False)
+        inside = (course.prices > 0) & (course.prices < self.public.grid[-1])
+        return Regime(float(course.calls.mean()), float(inside.mean()))
+
+    def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
+        """Play the whole stream `n` times.
+
+        Returns:
+            ``prices``, shape (n, T), for a view of the prices; for the transcript ``sums``
+            (n, T - 1, D), ``thetas`` (n, cap, d), ``times`` (n, cap; the 1-based round of each
+            refresh, 0 when unused) and the exploration prices ``explored`` (n, T0).
+
+        Raises:
+            UsageError: For data of another shape.
+        """
+        market, keep = market_of(data, self.public), self.view == "transcript"
+        blocks = []
+        for start in range(0, n, _BLOCK):
+            course, drawn = self._course(market, min(_BLOCK, n - start), rng, keep=keep)
+            blocks.append(_columns(course, drawn))
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+    def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
+        """Exact ``ln P_left/P_right`` of the releases, shape (n,)."""
+        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
+        return log_ratio(self._noisy, markets, pair.position, views)
+
+    @property
+    def _noisy(self) -> Constants:
+        """The constants with the noise that is really drawn."""
+        c, factor = self.public, self.noise_factor
+        return replace(c, sigma=c.sigma * factor, nu=c.nu * factor)
+
+    def _course(
+        self, market: Market, n: int, rng: np.random.Generator, *, keep: bool
+    ) -> tuple[Course, Drawn]:
+        drawn = Drawn(self._noisy, market, n, rng, keep=keep)
+        return play(self._noisy, market, drawn, n), drawn
+
+    def _refuse_vacuous(self, data: Mapping[str, Any]) -> None:
+        few = min(self.public.doublings, self.public.cap) < FEWEST_REFRESHES
+        found = Regime(self.public.doublings, 0.0) if few else self.regime(data)
+        if not found.vacuous:
+            return
+        what = (
+            f"PrivatePricing: this policy is vacuous: {found.refreshes:.1f} refreshes on average "
+            f"(at least {FEWEST_REFRESHES:g} expected) and {found.interior:.0%} of prices inside "
+            "the grid (over 50% expected)"
+        )
+        if not self.allow_vacuous:
+            raise UsageError(f"{what}. Lower the ridges, explore more, or set allow_vacuous")
+        warnings.warn(what, UserWarning, stacklevel=3)
+
+
+def _columns(course: Course, drawn: Drawn) -> dict[str, Floats]:
+    if drawn.sums is None:
+        return {"prices": course.prices}
+    return {
+        "sums": drawn.sums,
+        "thetas": drawn.thetas,
+        "times": drawn.times,
+        "explored": drawn.explored,
+    }
+
+
+def _require(met: bool, expected: str, **got: object) -> None:
+    if not met:
+        name, value = next(iter(got.items()))
+        raise UsageError(f"PrivatePricing: expected {expected}, got {name}={value!r}")

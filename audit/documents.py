@@ -1,0 +1,98 @@
+"""Commands that work on finished records: render, merge, accept, schema."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from audit import baseline as baselines
+from audit import render
+from audit.config import Config
+from audit.errors import UsageError
+from audit.files import write_atomically
+from audit.record import Record, read_record
+from audit.summary import summarise
+
+Output = tuple[str, Path | None]
+
+
+def parse_format(text: str) -> Output:
+    """A ``NAME[=PATH]`` of the command line.
+
+    Raises:
+        UsageError: For an unknown format.
+    """
+    name, _, path = text.partition("=")
+    if name not in render.FORMATS:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(render.FORMATS)}")
+    return name, Path(path) if path else None
+
+
+def render_all(record: Record, outputs: Sequence[Output]) -> None:
+    """Render to files, and to stdout where there is no path."""
+    for name, path in outputs:
+        color = path is None and sys.stdout.isatty()
+        text = render.render(record, name, color=color)
+        if path is None:
+            click.echo(text, nl=not text.endswith("\n"))
+        else:
+            write_atomically(path, text.encode())
+
+
+def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None) -> int:
+    """Render records again; returns the exit code of the (merged) record."""
+    outputs = [parse_format(text) for text in formats] or [("text", None)]
+    record = merge([read_record(path) for path in paths])
+    if baseline:
+        record = baselines.compare(record, baselines.read_baseline(baseline))
+    render_all(record, outputs)
+    return record.summary.exit_code
+
+
+def merge(records: Sequence[Record]) -> Record:
+    """One record of several runs' cases.
+
+    Raises:
+        UsageError: When two records hold a case of the same name.
+    """
+    first = records[0]
+    if len(records) == 1:
+        return first
+    cases = tuple(case for record in records for case in record.plan.cases)
+    results = tuple(result for record in records for result in record.results)
+    names = [case.name for case in cases]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(f"records cannot be merged: both hold the case {twice[0]!r}")
+    alpha = min(1.0, sum(record.plan.alpha for record in records))
+    plan = msgspec.structs.replace(first.plan, cases=cases, alpha=alpha)
+    complete = all(record.execution.complete for record in records)
+    seconds = sum(record.execution.seconds for record in records)
+    execution = msgspec.structs.replace(first.execution, complete=complete, seconds=seconds)
+    return msgspec.structs.replace(
+        first, plan=plan, results=results, summary=summarise(plan, results), execution=execution
+    )
+
+
+def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> None:
+    """Write a baseline."""
+    record = read_record(path)
+    names = {result.name for result in record.results}
+    given = {}
+    for text in reasons:
+        case, separator, why = text.partition("=")
+        known = bool(separator) and case in names
+        given[case if known else "*"] = why if known else text
+    baselines.write_baseline(baselines.accept(record, given, expires), target)
+    click.echo(f"baseline: {target}", err=True)
+
+
+def schema(name: str) -> None:
+    """Print a JSON Schema."""
+    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config}
+    document = msgspec.json.schema(kinds[name])
+    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

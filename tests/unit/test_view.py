@@ -1,0 +1,199 @@
+"""Views: whatever an implementation emits is kept, as numbers or as a form."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.errors import MechanismError, UsageError
+from audit.view import Raised, Views, category, collect, concatenate, project
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    label: str
+
+
+class Odd:
+    """An object of no known kind."""
+
+
+PAIRS: list[tuple[Any, Any]] = [  # two outputs that an adversary can tell apart
+    (None, 0),
+    (True, 1),
+    (1, 1.0),
+    (2**53 + 1, 2**53 + 2),
+    (2**60, 2**60 + 1),
+    (10**400, 10**400 + 1),
+    (10**5000, -(10**5000)),
+    (1 + 2j, 1 + 3j),
+    (math.nan, 0.0),
+    (math.inf, -math.inf),
+    ("a", "b"),
+    ("a", b"a"),
+    ("", " "),
+    (b"\x00", b"\x01"),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ({"a": 1}, {"a": 1, "b": 2}),
+    ({1: 0}, {"1": 0}),
+    ([1, 2], [1, 2, 3]),
+    ([[1], [2, 3]], [[1, 2], [3]]),
+    ([1, 2], (1, 2)),
+    ([], [[]]),
+    ({1, 2}, {1, 3}),
+    (frozenset({1}), {1}),
+    (Point(1.0, "a"), Point(1.0, "b")),
+    (Point(1.0, "a"), {"x": 1.0, "label": "a"}),
+    (Raised("ValueError"), Raised("KeyError")),
+    (Raised("ValueError", "row 3"), Raised("ValueError", "row 4")),
+    (Raised("ValueError"), "ValueError"),
+    (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])),
+    (np.array([1, 2]), np.array([1.0, 2.0])),
+    (np.array(["a", "b"]), np.array(["a", "c"])),
+    (np.array([1.0, 2.0]), [1.0, 2.0]),
+    (np.float64(1.0), 1.0),
+    (range(3), range(4)),
+]
+
+
+def same(views: Views, i: int, j: int) -> bool:
+    rows = views.matrix()
+    return bool(views.form[i] == views.form[j] and np.array_equal(rows[i], rows[j], equal_nan=True))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=[type(a).__name__ for a, _ in PAIRS])
+def test_different_outputs_make_different_views(pair: tuple[Any, Any]) -> None:
+    views = collect([pair[0], pair[1], pair[0]], 3)
+    assert not same(views, 0, 1)
+    assert same(views, 0, 2)
+
+
+def test_one_exact_integer_is_kept_as_it_is() -> None:
+    views = collect([2**53, -(2**53)], 2)
+    assert views.matrix().ravel().tolist() == [2.0**53, -(2.0**53)]
+    assert views.form.tolist() == ["int", "int"]
+
+
+@pytest.mark.parametrize("value", [1.5, np.float64(1.5), 3, "text", None, [1.0, 2.0]])
+@pytest.mark.parametrize("neighbour", [Raised("ValueError"), None, "text", [1]])
+def test_the_view_of_a_trial_does_not_depend_on_its_neighbours(value: Any, neighbour: Any) -> None:
+    """Blocks hold trials of one side: a form that shows the rest of the block shows the side."""
+    alone, beside = collect([value], 1), collect([value, neighbour], 2)
+    assert alone.form[0] == beside.form[0]
+    assert np.array_equal(
+        alone.matrix(), beside.matrix(alone.names)[:1], equal_nan=True
+    )
+
+
+def test_objects_without_a_value_of_their_own_look_alike() -> None:
+    views = collect([Odd(), Odd()], 2)
+    assert same(views, 0, 1)
+    assert views.form[0] == "object Odd"
+
+
+def test_sets_have_no_order() -> None:
+    assert same(collect([{"a", "b", "c"}, {"c", "a", "b"}], 2), 0, 1)
+
+
+def test_pandas_values_kinds_and_index_are_seen() -> None:
+    pandas = pytest.importorskip("pandas")
+    outputs = [
+        pandas.Series([1.0, 2.0]),
+        pandas.Series([1.0, 3.0]),
+        pandas.Series([1.0, 2.0], index=[5, 6]),
+        pandas.Series([1, 2]),
+        pandas.DataFrame({"a": [1.0, 2.0]}),
+    ]
+    views = collect(outputs, len(outputs))
+    assert not any(same(views, 0, i) for i in range(1, len(outputs)))
+
+
+def test_arrays_and_mappings_of_arrays_become_columns() -> None:
+    views = collect({"a": np.arange(6).reshape(3, 2), "z": np.array([1j, 2j, 3j])}, 3)
+    assert views.names == ("a[0]", "a[1]", "z.real", "z.imag")
+    assert views["z.imag"].tolist() == [1, 2, 3]
+    assert views.form[0] == "a:i[2];z:c[]"
+    assert collect(np.array([True, False]), 2).form[0] == "value:b[]"
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_wrong_leading_axis_is_an_error_that_says_so(n: int) -> None:
+    for emitted in (np.zeros(3), {"a": np.zeros((3, 2))}, [1, 2, 3]):
+        with pytest.raises(MechanismError, match=f"leading axis of {n}"):
+            collect(emitted, n)
+    with pytest.raises(MechanismError, match="shape"):
+        collect(collect(np.zeros(3), 3), n)
+    with pytest.raises(MechanismError, match="float"):
+        collect(1.0, n)
+
+
+def test_missing_leaves_are_nan() -> None:
+    views = collect([{"a": 1.0}, {"b": 2.0}], 2)
+    assert views.matrix(("value['a']", "value['b']", "value['c']")).tolist()[0][0] == 1.0
+    assert np.isnan(views.matrix(("value['a']", "value['b']", "value['c']"))[0, 1:]).all()
+
+
+def test_concatenation_keeps_columns_of_either_side() -> None:
+    first, second = collect([1.0, 2.0], 2), collect(["a"], 1)
+    both = concatenate(first, second)
+    assert len(both) == 3
+    assert both.names == ("value", "value.len")
+    assert np.isnan(both["value.len"][:2]).all()
+    plain = concatenate(first, first)
+    assert plain["value"].tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+def test_take_keeps_rows() -> None:
+    views = collect({"a": np.arange(6).reshape(3, 2)}, 3).take(np.array([2, 0]))
+    assert views["a"].tolist() == [[4, 5], [0, 1]]
+    assert len(views) == 2
+
+
+PRICES = collect({"prices": np.arange(8.0).reshape(2, 4), "noise": np.zeros((2, 3))}, 2)
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        ("prices", [0, 1, 2, 3]),
+        ("prices_all", [0, 1, 2, 3]),
+        ("prices_except", [0, 2, 3]),
+        ("prices_after", [2, 3]),
+    ],
+)
+def test_projections(view: str, expected: list[float]) -> None:
+    shown = project(PRICES, view, 1)
+    assert list(shown.columns) == ["prices"]
+    assert shown["prices"][0].tolist() == expected
+
+
+@pytest.mark.parametrize("view", ["output", "transcript"])
+def test_the_whole_view(view: str) -> None:
+    assert project(PRICES, view, 1) is PRICES
+
+
+@pytest.mark.parametrize("view", ["price", "prices_before", "secret_all", ""])
+def test_unknown_views_are_refused(view: str) -> None:
+    with pytest.raises(UsageError, match="expected 'output'"):
+        project(PRICES, view, 0)
+
+
+def test_a_column_may_have_an_underscore_in_its_name() -> None:
+    views = collect({"list_all": np.zeros((2, 3))}, 2)
+    assert project(views, "list_all", 1)["list_all"].shape == (2, 3)
+    assert project(views, "list_all_after", 1)["list_all"].shape == (2, 1)
+
+
+def test_a_block_in_which_all_trials_raised_still_has_a_view() -> None:
+    views = collect([Raised("ValueError")] * 2, 2)
+    assert project(views, "prices_all", 0).form.tolist() == ["raised ValueError"] * 2
+
+
+def test_categories_are_stable_numbers() -> None:
+    assert category("left") == category("left") != category("right")
+    assert category("left") == float(int(category("left"))) < 2**48
