@@ -380,12 +380,12 @@ CATALOGUE: dict[str, Entry] = {
     "broken/bandit-narrow-sensitivity": Entry(
         "algorithms.broken.bandits_experts:NarrowSensitivity",
         {
-            "epsilon": 1.0,
+            "epsilon": 2.0,
             "delta": 0.001,
-            "horizon": 200,
+            "horizon": 160,
             "arms": 2,
             "experts": 8,
-            "rates": {"batch": 100, "eta": 1.0, "gamma": 0.1},
+            "rates": {"batch": 80, "eta": 1.0, "gamma": 0.1},
         },
         role="control",
         reference=False,
@@ -421,7 +421,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "broken/bandit-counted-moves": Entry(
         "algorithms.broken.bandits_experts:CountedMoves",
-        {"epsilon": 1.1, "horizon": 100, "arms": 2, "rates": {"p": 0.5, "eta": 0.2, "budget": 3}},
+        {"epsilon": 0.63, "horizon": 100, "arms": 2, "rates": {"p": 0.5, "eta": 0.2, "budget": 2}},
         role="control",
         reference=False,
         summary="dartboard that counts visible moves only",

@@ -14,6 +14,7 @@ transcript, so their log-ratios lie between -eps and eps whatever these function
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -172,7 +173,7 @@ def _quadrature(kinks: list[float], scale: float) -> tuple[Floats, Floats]:
     edges = [low, *kinks, high]
     points, weights = np.polynomial.legendre.leggauss(_PANEL_NODES)
     found: list[tuple[Floats, Floats]] = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         cuts = np.linspace(start, stop, _PANELS + 1)
         half = np.diff(cuts)[:, None] / 2
         centre = (cuts[:-1] + cuts[1:])[:, None] / 2

@@ -25,7 +25,7 @@ def checked_advice(data: Any, rounds: int, experts: int, arms: int) -> Floats:
     Raises:
         UsageError: When it is missing, has another shape, or has rows that are no distributions.
     """
-    advice = np.asarray(data["advice"] if "advice" in data else np.nan, dtype=float)
+    advice = np.asarray(data.get("advice", np.nan), dtype=float)
     expected = (rounds, experts, arms)
     if advice.shape != expected:
         raise UsageError(

@@ -105,7 +105,7 @@ class BatchedExp4:
         c, experts = self.composition, self.experts
         size = c * c * experts * self.horizon / (2 * self.epsilon**2 * math.log(max(2, experts)))
         least = c * math.sqrt(experts) * math.log(experts * self.horizon**2) / self.epsilon
-        return math.ceil(max(size ** (1 / 3), least))
+        return math.ceil(max(float(size ** (1 / 3)), least))
 
     @property
     def updates(self) -> int:
@@ -260,12 +260,12 @@ class BatchedExp4:
 
     def _transcript_profile(self, pair: Pair, epsilon: float) -> float:
         """Mean over the arm of the differing round of the curve of N Laplace pairs."""
-        return sum(
-            float(chance) * product_profile(distances, epsilon)
+        return math.fsum(
+            chance * product_profile(distances, epsilon)
             for chance, distances in self.distances(pair)
         )
 
-    def distances(self, pair: Pair) -> list[tuple[float, Floats]]:
+    def distances(self, pair: Pair) -> list[tuple[float, list[float]]]:
         """Chance of every arm in the differing round, and the N shifts in noise scales it causes.
 
         Raises:
@@ -282,7 +282,7 @@ class BatchedExp4:
         t = int(rounds[0])
         chances = self.mixed(advice[t].mean(axis=0)[:, None])[:, 0]
         moves = np.abs(left[t] - right[t]) / (chances * self.noise_scale)
-        return [(float(p), advice[t][:, i] * moves[i]) for i, p in enumerate(chances)]
+        return [(float(p), (advice[t][:, i] * moves[i]).tolist()) for i, p in enumerate(chances)]
 
     def guarantee(self) -> float:
         """Regret on true losses in [0, R] against the best expert, at the standard rates.

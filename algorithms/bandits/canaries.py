@@ -11,7 +11,8 @@ Claim: none of their own; see `algorithms.bandits.conversion`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class Canary:
         UsageError: When there are not more arms than edges, the edges do not increase, or there is
             no such batch.
     """
+
+    hidden: Mapping[str, Array] = MappingProxyType({})
 
     def __init__(self, setting: Setting, edges: Sequence[float], watched: int = 0) -> None:
         self.setting = setting

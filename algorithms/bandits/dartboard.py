@@ -1,8 +1,8 @@
 """The dartboard algorithm: private full-information experts by switching rarely.
 
 Asi, Feldman, Koren and Talwar, "Private online prediction from experts: separations and faster
-rates" (2023). The expert of the round is kept unless one of two coins says to switch: a fair warning
-coin of chance p, thrown whatever happened, and one of chance ``1 - (1 - eta)^loss``. A switch draws
+rates" (2023). The expert of the round is kept unless one of two independent coins says to switch:
+one of chance p, thrown whatever happened, and one of chance ``1 - (1 - eta)^loss``. A switch draws
 an expert from the multiplicative weights. At most Kb - 1 switches are made. No noise is added: the
 privacy comes from the coins and from the slow weights. In the batched form the expert is kept for
 B rounds and the loss is their mean.
@@ -107,8 +107,8 @@ class Dartboard:
             return int(self.rates["batch"])
         if not self.delta:
             return 1
-        logs = math.log(1 / self.delta) ** 0.4 * math.log(self.arms) ** 0.6
-        return max(1, math.ceil(logs / (self.horizon**0.2 * self.epsilon**0.6)))
+        logs: float = math.log(1 / self.delta) ** 0.4 * math.log(self.arms) ** 0.6
+        return max(1, math.ceil(logs * self.horizon**-0.2 * self.epsilon**-0.6))
 
     @property
     def steps(self) -> int:
@@ -121,7 +121,7 @@ class Dartboard:
         if "p" in self.rates:
             return self.rates["p"]
         if not self.delta:
-            return self.horizon**-0.5
+            return 1 / math.sqrt(self.horizon)
         return float((self.batch / (self.horizon * math.log(1 / self.delta))) ** (1 / 3))
 
     @property

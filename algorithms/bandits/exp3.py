@@ -198,9 +198,11 @@ def exp3_losses(setting: Setting) -> Exp3:
 
 
 def exp3_local(setting: Setting) -> Exp3:
-    """EXP3 at the rates of Agarwal and Singh, "The price of differential privacy for online
-    learning" (2017): ``eta = sqrt(ln K / (2 K T)) / s``, ``gamma = min(1, eta K s)`` with
-    ``s^2 = 1 + 2 b^2 ln(K T)``.
+    """EXP3 at the rates of Agarwal and Singh for losses with Laplace noise.
+
+    "The price of differential privacy for online learning" (2017): rates
+    ``eta = sqrt(ln K / (2 K T)) / s`` and ``gamma = min(1, eta K s)`` with
+    ``s^2 = 1 + 2 b^2 ln(K T)``, for losses in [0, 1].
     """
     arms, rounds = setting.arms, max(1, setting.updates)
     size = math.sqrt(1 + 2 * math.log(arms * rounds) * (setting.scale / setting.bound) ** 2)

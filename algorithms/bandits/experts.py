@@ -27,6 +27,7 @@ from algorithms.bandits.advice import advised, checked_advice, softmax, varied_a
 from algorithms.bandits.conversion import BatchedLaplace
 from algorithms.bandits.learners import draw
 from algorithms.bandits.release import Array, Floats, LaplaceRelease, check_sizes
+from audit.errors import UsageError
 from audit.pair import Pair
 
 
@@ -84,7 +85,15 @@ class BatchedExperts(BatchedLaplace):
 
     def shift(self, pair: Pair) -> float:
         """How far the mean of the one differing batch moves, whatever was played."""
-        return super().shift(pair) / self.batch
+        left, right = self.means(pair.left), self.means(pair.right)
+        moves = np.abs(left - right).reshape(-1, self.arms)
+        rounds = np.flatnonzero(moves.any(axis=1))
+        if len(rounds) > 1 or np.ptp(moves, axis=1).max(initial=0.0) > 1e-12 * self.bound:
+            raise UsageError(
+                f"pair {pair.label!r}: an exact profile needs a change in one round that is the "
+                f"same for all arms; rounds {rounds.tolist()} differ. Use the likelihood ratio"
+            )
+        return float(moves.max(initial=0.0)) / self.batch
 
     def play(self, means: Floats, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Play a block of trials that fits into the cache; columns with the trials last."""

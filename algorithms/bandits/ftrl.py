@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from algorithms.bandits.learners import Estimating, Array, Floats, Setting
+from algorithms.bandits.learners import Array, Estimating, Floats, Setting
 from audit.errors import UsageError
 
 SKIPPING = 1 - 2 ** (-1 / 3)

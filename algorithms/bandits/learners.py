@@ -137,6 +137,10 @@ class Estimating:
         """Go on with copies of the trials `rows`, shape (n,), in place of the present ones."""
         self.losses = np.take(self.losses, rows, axis=1)
 
+    def update(self, arm: Array, feedback: Floats) -> None:
+        """Learn the noisy loss of the arm just played; both of shape (n,)."""
+        raise NotImplementedError
+
     def _add(self, arm: Array, estimate: Floats) -> None:
         self.losses.reshape(-1)[self._where(arm)] += estimate
         self.count += 1
@@ -156,15 +160,15 @@ class Leader(Estimating):
     openly as an honest learner's can. Regret may be linear against an adversary.
     """
 
-    def keep(self, rows: Array) -> None:
-        """Go on with copies of the trials `rows`, shape (n,), in place of the present ones."""
-        super().keep(rows)
-        self._plays = np.take(self._plays, rows, axis=1)
-
     def start(self, n: int, rng: np.random.Generator) -> None:
         """Forget everything and get ready for `n` independent trials."""
         super().start(n, rng)
         self._plays = np.zeros_like(self.losses)
+
+    def keep(self, rows: Array) -> None:
+        """Go on with copies of the trials `rows`, shape (n,), in place of the present ones."""
+        super().keep(rows)
+        self._plays = np.take(self._plays, rows, axis=1)
 
     def probs(self) -> Floats:
         """All mass on one arm, shape (K, n)."""

@@ -56,7 +56,8 @@ class EveryLossNoised(BatchedLaplace):
     def noise(self, n: int, rng: np.random.Generator) -> Floats:
         """Mean of tau independent noises, shape (J, n)."""
         scale = self.noise_factor * self.bound / self.epsilon
-        return rng.laplace(0.0, scale, (self.updates, self.batch, n)).mean(axis=1)
+        drawn = rng.laplace(0.0, scale, (self.updates, self.batch, n))
+        return np.asarray(drawn.mean(axis=1))
 
 
 class SilentLastBatch(BatchedLaplace):

@@ -55,7 +55,7 @@ class WeightedRelease(PerRoundExp4):
         """Mean over the first arm of the curve of one Laplace pair."""
         shift = self.shift(pair) / self.noise_scale
         chances = first_chances(self, pair.left).tolist()
-        return sum(p * laplace_profile(shift / p, epsilon) for p in chances)
+        return math.fsum(p * laplace_profile(shift / p, epsilon) for p in chances)
 
 
 class UnscaledNoise(BatchedExp4):
@@ -149,6 +149,18 @@ class CountedMoves(_Careless):
 
     A draw of the same expert is free, so there is no bound on their number: like `NoBudget`.
     """
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Expert 0 turns good or bad in the first round; expert 1 then loses a few times.
+
+        So a draw is likely to be of expert 0 again, which is free and tells a little each time.
+        """
+        pair = super().pairs()[0]
+        sides = [side["losses"].copy() for side in (pair.left, pair.right)]
+        for side in sides:
+            side[1:5, 1] = 1.0
+        left, right = ({"losses": side} for side in sides)
+        return (Pair(left, right, label="favoured expert", relation="replace-one"),)
 
     def counts(self, switched: Array, expert: Array, before: Array) -> Array:
         """Draws that change the expert. Shape (n,), boolean."""

@@ -16,7 +16,7 @@ from algorithms.bandits.conversion import BatchedLaplace
 from algorithms.bandits.ftrl import Htinf
 from algorithms.bandits.learners import Estimating, Learner
 from algorithms.bandits.release import Array, Floats, differing, looked_up
-from algorithms.broken.bandits import Profile, Unlike
+from algorithms.broken.bandits import Unlike
 from algorithms.primitives.laplace import product_profile
 from audit.pair import Pair
 

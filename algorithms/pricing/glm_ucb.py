@@ -7,8 +7,8 @@ audit must refute.
 
 Claim
 -----
-None that holds. Without exploration the prices are a deterministic function of the data, so any
-pair whose later prices differ reveals the customer: eps is infinite.
+None that holds. Exploration follows a fixed schedule, so the prices are a deterministic function
+of the data, and any pair whose later prices differ reveals the customer: eps is infinite.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.pricing.constants import Constants
-from algorithms.pricing.market import ALWAYS, NEVER, market_of, sample_market
+from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, sample_market
 from algorithms.pricing.releasers import Drawn
-from algorithms.pricing.rounds import play
+from algorithms.pricing.rounds import Course, play
 from audit.claim import ApproxDp
 from audit.errors import UsageError
 from audit.pair import Pair
 
 Floats = npt.NDArray[np.float64]
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class GlmUcb:
         epsilon: Of the false claim.
         delta: Of the false claim.
         bonus: Weight of the uncertainty; the published one when negative.
-        explore: Rounds with random prices.
+        explore: Rounds with prices spread over the grid by a fixed schedule.
         market_seed: Seed of the test market.
 
     Raises:
@@ -55,7 +57,7 @@ class GlmUcb:
     epsilon: float = 1.0
     delta: float = 1e-6
     bonus: float = 0.5
-    explore: int = 0
+    explore: int = 16
     market_seed: int = 1
 
     def __post_init__(self) -> None:
@@ -99,10 +101,20 @@ class GlmUcb:
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Play `n` times: ``prices``, shape (n, T)."""
         market = market_of(data, self.public)
-        return {"prices": play(self.public, market, self._exact(market, n, rng), n).prices}
+        return {"prices": self.course(market, n, rng).prices}
 
-    def _exact(self, market: Any, n: int, rng: np.random.Generator) -> Drawn:
-        return Drawn(self.public, market, n, rng, keep=False)
+    def course(self, market: Market, n: int, rng: np.random.Generator) -> Course:
+        """Prices and outcomes of `n` trials on a market."""
+        return play(self.public, market, _Scheduled(self.public, market, n, rng, keep=False), n)
+
+
+class _Scheduled(Drawn):
+    """Exact releases, exploration by multiples of the golden ratio (Weyl 1916)."""
+
+    def exploring(self, t: int) -> Floats:
+        """The same price for every trial, shape (n,)."""
+        index = int((t + 1) * _GOLDEN % 1 * self.public.prices)
+        return np.full(self.n, self.public.grid[index])
 
 
 def published_bonus(rounds: int, dimension: int, delta: float, radius: float) -> float:

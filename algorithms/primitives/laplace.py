@@ -75,7 +75,7 @@ def _product(distances: tuple[float, ...]) -> tuple[Floats, Floats]:
         own = _masses(distance, step)
         total = np.convolve(total, _power(own, distances.count(distance)))
     half = (len(total) - 1) // 2
-    return step * np.arange(-half, half + 1), total
+    return np.asarray(step * np.arange(-half, half + 1), dtype=float), total
 
 
 def _power(masses: Floats, count: int) -> Floats:

@@ -130,7 +130,7 @@ def test_the_error_budget_is_split_in_halves(claim: AnyClaim) -> None:
 def test_a_gaussian_claim_shares_its_half_between_mu_and_epsilon() -> None:
     claim = GaussianDp(mu=2.0)
     plan, planned = planned_for(claim)
-    choice, evidence = choice_for(claim), evidence_of(planned, 0.5)
+    choice, evidence = choice_for(claim), evidence_of(planned, 0.5, abstain=0.0)
     result = judge(plan, planned, choice, evidence)
     total = evidence.total
     right = int(total[0, 3:].sum() + total[1, :2].sum())
@@ -141,11 +141,14 @@ def test_a_gaussian_claim_shares_its_half_between_mu_and_epsilon() -> None:
 
 
 def test_a_gaussian_claim_is_refuted_by_its_mu_alone() -> None:
-    claim = GaussianDp(mu=1.0)
-    result = judged(claim, 1.5, early_stop=False)
+    claim = GaussianDp(mu=1.05)
+    plan, planned = planned_for(claim)
+    evidence = evidence_of(planned, 1.0, abstain=0.0)
+    result = judge(plan, planned, choice_for(claim), evidence)
     assert result.verdict == "refuted"
+    assert result.epsilon_lower < claim.epsilon_at(result.delta)
     assert result.parameter_lower is not None
-    assert result.parameter_lower > 1.0
+    assert 1.05 < result.parameter_lower < 1.3
 
 
 def test_an_early_stop_uses_the_shortest_prefix_only() -> None:
