@@ -2,10 +2,13 @@
 
 CATALOGUE: dict[str, str] = {
     "likelihood": "attacks.likelihood:Likelihood",
+    "prices": "attacks.prices:Prices",
     "form": "attacks.events:Form",
     "atoms": "attacks.events:Atoms",
     "leaf": "attacks.events:Leaf",
     "membership": "attacks.membership:Membership",
     "logistic": "attacks.classifier:Logistic",
     "boosting": "attacks.classifier:Boosting",
+    "trajectory": "attacks.trajectory:Trajectory",
+    "shadow": "attacks.shadow:Shadow",
 }

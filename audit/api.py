@@ -70,6 +70,7 @@ def examine(
         attacks=battery(attacks),
         pairs=tuple(pairs),
         view=view,
+        command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",
     )
     settings = Settings(trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, bits=bits)
     plan, cases = make_plan([request], settings)

@@ -37,7 +37,7 @@ class Game:
         views = player(self.mechanism, self.pair.side(left), n, rng)
         if n == 0:
             return views
-        return self.rounded(project(views, self.view, self.pair.position))
+        return self.rounded(project(views, self.view, self.pair.differs or ()))
 
     def rounded(self, views: Views) -> Views:
         """Views on the rounding grid, when there is one."""

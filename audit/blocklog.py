@@ -13,7 +13,9 @@ from typing import IO, Self
 
 import msgspec
 
+from audit.errors import UsageError
 from audit.evidence import Counts, Evidence
+from audit.record import PlannedCase
 
 
 class _Line(msgspec.Struct):
@@ -52,12 +54,14 @@ class BlockLog:
         if self._stream:
             self._stream.close()
 
-    def blocks(self, case: str, choice: str, bins: int) -> dict[int, Counts]:
-        """Blocks of a case that were already finished under the same choice."""
-        found: dict[int, Counts] = {}
+    def blocks(self, planned: PlannedCase, choice: str, bins: int) -> dict[int, Counts]:
+        """Blocks of a case that were already finished, whole, under the same choice."""
+        sizes, found = dict(enumerate(planned.blocks)), {}
         for line in self._lines:
-            if (line.case, line.choice, line.bins) == (case, choice, bins):
-                found.update(Evidence.from_rows(bins, {str(line.block): line.rows}).blocks)
+            if (line.case, line.choice, line.bins) == (planned.name, choice, bins):
+                counts = _counts(line)
+                if counts is not None and counts.sum() == sizes.get(line.block):
+                    found[line.block] = counts
         return found
 
     def append(self, case: str, choice: str, counts: Mapping[int, Counts]) -> None:
@@ -80,6 +84,14 @@ class BlockLog:
         if self._resume:
             stream.write(b"\n")  # a torn last line must not swallow the next one
         return stream
+
+
+def _counts(line: _Line) -> Counts | None:
+    """The counts of a line; None when it was tampered with."""
+    try:
+        return Evidence.from_rows(line.bins, {str(line.block): line.rows}).blocks[line.block]
+    except UsageError:
+        return None
 
 
 def _read(path: Path) -> list[_Line]:

@@ -21,6 +21,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from audit.errors import UsageError
+
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
@@ -89,7 +91,12 @@ def binomial_epsilon(
 
     Returns:
         The largest epsilon rejected, at least 0.
+
+    Raises:
+        UsageError: When delta > 0 and `trials` is less than the number of guesses.
     """
+    if delta > 0 and trials + 0.5 < right + wrong:
+        raise UsageError(f"delta > 0 needs all trials: got {trials} for {right + wrong:g} guesses")
     k, beta = revealed_allowance(trials, delta, alpha)
     lower = clopper_pearson_lower(right - k, right + wrong - k, alpha - beta)
     return _logit_or_zero(lower)

@@ -98,6 +98,8 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
             view=config.view or (entry.view if entry else ""),
             options=asked.options,
             trials=config.trials,
+            word=name,
+            siblings=len(claims),
         )
         for i, claim in enumerate(claims)
     ]

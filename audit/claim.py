@@ -157,6 +157,10 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
         """``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` (Balle and Wang 2018, Theorem 8)."""
         return gaussian_delta(self.mu, epsilon)
 
+    def epsilon_at(self, delta: float) -> float:
+        """Inverse of the profile; no finite epsilon has delta 0."""
+        return super().epsilon_at(delta) if delta > 0 else math.inf
+
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function ``Phi(Phi^-1(1 - a) - mu)``."""
         alarm = np.clip(np.asarray(false_alarm, dtype=float), 0.0, 1.0)
@@ -232,6 +236,8 @@ def parse_claim(text: str, **context: str) -> AnyClaim:
     for part in text.split(","):
         name, _, number = (piece.strip() for piece in part.partition("="))
         name = "epsilon" if name == "eps" else name
+        if name in values:
+            raise UsageError(f"claim {text!r}: {name} is given twice")
         try:
             values[name] = float(number)
         except ValueError:

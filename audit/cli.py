@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from audit.errors import AuditError, MechanismError
 
 _EXISTING = click.Path(path_type=Path, dir_okay=False)
 
 
+_BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
+
+
 class _Group(click.Group):
-    """Turns our errors into one line and the documented exit codes."""
+    """Turns errors into one line and the documented exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The command's own arguments; an unknown option is bad input like any other."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            _fail(ctx, error, 2)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
         try:
             return super().invoke(ctx)
+        except click.exceptions.Exit:
+            raise
         except MechanismError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(3)
-        except AuditError as error:
-            click.echo(f"error: {error}", err=True)
-            ctx.exit(2)
+            _fail(ctx, error, 3)
+        except (AuditError, click.ClickException, *_BAD_PATH) as error:
+            _fail(ctx, error, 2)
+        except KeyboardInterrupt:
+            _fail(ctx, "interrupted", 130)
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
+        except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
+            traceback.print_exc()
+            _fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
+
+
+def _fail(ctx: click.Context, error: object, code: int) -> NoReturn:
+    text = str(error)
+    if isinstance(error, click.ClickException):
+        text = error.format_message()
+    elif isinstance(error, OSError):
+        text = f"{error.filename}: {error.strerror}"
+    click.echo(f"error: {' '.join(text.split())}", err=True)
+    ctx.exit(code)
 
 
 def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Any:
@@ -38,8 +65,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     try:
         config = read_config(value)
     except AuditError as error:
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(2)
+        _fail(ctx, error, 2)
     ctx.default_map = {**config.defaults(), **(ctx.default_map or {})}
     ctx.obj = config
     return value
@@ -146,6 +172,13 @@ def main() -> None:
     "--resume", is_flag=True, help="Use the finished blocks of an interrupted run in --out."
 )
 @click.option(
+    "--one-run", is_flag=True, help="Play each target once, on many canaries: for slow mechanisms."
+)
+@click.option("--canaries", type=int, default=0, help="Canaries of --one-run.")
+@click.option(
+    "--guesses", type=int, default=0, help="How many of them are guessed; by power if omitted."
+)
+@click.option(
     "--dry-run", is_flag=True, help="Print the plan, its cost and what it could catch; run nothing."
 )
 @click.option(
@@ -162,6 +195,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     if options["show_settings"]:
         commands.show_settings(ctx)
         return
+    source = ctx.get_parameter_source("trials")
+    options["insist"] = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
     ctx.exit(commands.run(ctx.obj, commands.RunOptions.of(options)))
 
 
@@ -226,7 +261,10 @@ def accept(record: Path, reasons: tuple[str, ...], expires: str, baseline: Path)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.pass_context
 def check(ctx: click.Context, /, target: str, **options: Any) -> None:
-    """Check the contract of a mechanism: shapes, seeding, hidden state, mutation, picklability."""
+    """Check the contract of a mechanism: shapes, seeding, hidden state, mutation, picklability.
+
+    Exit code 0 when all checks pass, 1 when one fails.
+    """
     from audit import commands
 
     ctx.exit(commands.check(target, **options))
@@ -239,6 +277,68 @@ def list_(pattern: str) -> None:
     from audit import commands
 
     commands.list_catalogue(pattern)
+
+
+@main.command()
+@click.argument("file", required=False, type=_EXISTING)
+@click.option(
+    "--counts",
+    type=int,
+    nargs=4,
+    default=None,
+    metavar="TP FP TN FN",
+    help="Plain counts instead of a file; positive guesses 'in'.",
+)
+@click.option("--in-column", default="in", show_default=True, help="Column of the coins: 1 or 0.")
+@click.option(
+    "--score-column", default="score", show_default=True, help="Column of scores; high means in."
+)
+@click.option("--claim", required=True, help="The claim, such as 'eps=1,delta=1e-6' or 'mu=.5'.")
+@click.option("--view", default="", help="The view that the scores were computed from.")
+@click.option("--relation", default="", help="Neighbour relation of the claim.")
+@click.option(
+    "--placed",
+    type=click.Choice(["in-out", "swapped"]),
+    default="in-out",
+    show_default=True,
+    help="Canaries were there or not (add-remove), or one of two records (replace-one).",
+)
+@click.option("--canaries", type=int, default=0, help="All canaries of --counts, guessed or not.")
+@click.option(
+    "--guesses", type=int, default=0, help="How many rows are guessed; by power if omitted."
+)
+@click.option("--independent", is_flag=True, help="Each row is a run of its own.")
+@click.option(
+    "--posterior",
+    is_flag=True,
+    help="Scores are P(in | output, coins of the rows above); pure claims only.",
+)
+@click.option(
+    "--alpha",
+    type=float,
+    default=1e-3,
+    show_default=True,
+    help="Probability that the certified statements are wrong.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Shuffles --independent rows.")
+@click.option(
+    "-f",
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME[=PATH]",
+    help="text, json, markdown or html, to a file or stdout; text by default; repeatable.",
+)
+@click.pass_context
+def score(ctx: click.Context, /, **options: Any) -> None:
+    """Audit the scores of a run that already was: one row per canary, coin and score.
+
+    The rows of FILE share one run, or a few, unless --independent says otherwise. Needs no
+    mechanism; the exit codes are those of run.
+    """
+    from audit import production
+
+    ctx.exit(production.score(production.ScoreOptions(**options)))
 
 
 @main.command()

@@ -21,7 +21,7 @@ from audit.engine import Progress, Workers
 from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
-from audit.judge import fixed_alpha
+from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.power import could_have_caught
 from audit.record import Finding, Plan, Record, write_record
@@ -36,6 +36,7 @@ class RunOptions:
     """Flags of ``run``, as the command line declares them."""
 
     targets: tuple[str, ...]
+    config: Path | None
     claim: str
     view: str
     relation: str
@@ -48,6 +49,7 @@ class RunOptions:
     bounds: str
     attacks: tuple[str, ...]
     trials: int
+    insist: bool
     alpha: float
     seed: int
     jobs: int
@@ -58,6 +60,9 @@ class RunOptions:
     out: Path
     formats: tuple[str, ...]
     resume: bool
+    one_run: bool
+    canaries: int
+    guesses: int
     dry_run: bool
 
     @classmethod
@@ -81,6 +86,8 @@ def run(config: Config, options: RunOptions) -> int:
     outputs = [parse_format(text) for text in options.formats] or [("text", None)]
     old = baselines.read_baseline(options.baseline) if options.baseline else None
     requests, notes = _gather(config, options)
+    if options.one_run or options.canaries or options.guesses:
+        return _run_once(requests, notes, old, outputs, options)
     plan, cases = make_plan(requests, options.settings())
     if options.dry_run:
         _print_plan(plan)
@@ -94,12 +101,53 @@ def run(config: Config, options: RunOptions) -> int:
             progress=progress,
         )
         record = play(plan, cases, workers)
+    return _finish(record, notes, old, outputs, options)
+
+
+def _run_once(
+    requests: Sequence[Request],
+    notes: Sequence[Finding],
+    old: baselines.Baseline | None,
+    outputs: Sequence[Output],
+    options: RunOptions,
+) -> int:
+    """The same with one run and many canaries per case."""
+    for name in ("pairs", "attacks", "data", "resume", "bits"):
+        if getattr(options, name):
+            raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
+    if not options.one_run or options.canaries < 1:
+        raise UsageError("--one-run needs --canaries, and those and --guesses need --one-run")
+    once = Once.plan(requests, options.settings(), options.canaries, options.guesses)
+    if options.dry_run:
+        click.echo(once.describe())
+        return 0
+    return _finish(once.play(), notes, old, outputs, options)
+
+
+def _finish(
+    record: Record,
+    notes: Sequence[Finding],
+    old: baselines.Baseline | None,
+    outputs: Sequence[Output],
+    options: RunOptions,
+) -> int:
     if notes:
-        summary = summarise(record.plan, record.results, extra=notes)
-        record = msgspec.structs.replace(record, summary=summary)
+        record = _annotate(record, notes)
     if old:
         record = baselines.compare(record, old)
     return _publish(record, options.out, outputs)
+
+
+def _annotate(record: Record, notes: Sequence[Finding]) -> Record:
+    """The record with what was found before it ran, each finding at its case."""
+    results = []
+    for result in record.results:
+        command = record.planned(result.name).reproduce
+        own = [n for n in notes if n.case == result.name]
+        found = tuple(msgspec.structs.replace(note, reproduce=command) for note in own)
+        results.append(msgspec.structs.replace(result, findings=(*found, *result.findings)))
+    summary = summarise(record.plan, results)
+    return msgspec.structs.replace(record, results=tuple(results), summary=summary)
 
 
 def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Finding]]:
@@ -111,20 +159,22 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         "column": options.column,
         "attacks": list(options.attacks),
         "pairs": [parse_pair(left, right) for left, right in options.pairs],
+        "trials": options.trials if options.insist else 0,
     }
     requests: list[Request] = []
     notes: list[Finding] = []
     for case in select(options.targets, config.case):
         origin = "--claim" if options.claim else "the configuration"
-        asked = Asked(with_flags(case, **flags), origin, table, _option_words(options))
+        words = _option_words(options, configured=case in config.case)
+        asked = Asked(with_flags(case, **flags), origin, table, words)
         made, found = requests_for(asked)
         requests += made
         notes += found
     return requests, notes
 
 
-def _option_words(options: RunOptions) -> tuple[str, ...]:
-    words: list[str] = []
+def _option_words(options: RunOptions, *, configured: bool) -> tuple[str, ...]:
+    words = ["--config", str(options.config)] if configured and options.config else []
     for name in (
         "claim",
         "view",
@@ -147,6 +197,9 @@ def _option_words(options: RunOptions) -> tuple[str, ...]:
 
 def _read_data(options: RunOptions) -> Table | None:
     if options.data is None:
+        idle = [n for n in ("context", "outcome", "price", "bounds") if getattr(options, n)]
+        if idle:
+            raise UsageError(f"--{idle[0]} describes a file; give --data FILE.csv too")
         return None
     missing = [f"--{n}" for n in ("context", "outcome", "bounds") if not getattr(options, n)]
     if missing:
@@ -187,7 +240,7 @@ def _print_plan(plan: Plan) -> None:
     click.echo(f"{len(plan.cases)} cases, alpha {plan.alpha:g} for the whole run, seed {plan.seed}")
     for case in plan.cases:
         epsilon, delta = case.claim.points()[0]
-        caught = could_have_caught(epsilon, delta, sum(case.blocks), fixed_alpha(case))
+        caught = could_have_caught(epsilon, delta, sum(case.blocks), case.shares.fixed)
         reach = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
         click.echo(
             f"{case.name}: {case.claim} in view {case.view}; {case.trials} trials "

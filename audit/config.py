@@ -99,7 +99,9 @@ def read_config(path: Path | None) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{chosen}: expected TOML: {error}") from None
     tool = table.get("tool", {})
-    inside = tool.get("audit") if isinstance(tool, dict) else None
+    if not isinstance(tool, dict):
+        raise UsageError(f"{chosen}: expected a table [tool.audit], got tool = {tool!r}")
+    inside = tool.get("audit")
     if inside is None:
         inside = {} if chosen.name == "pyproject.toml" or "tool" in table else table
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,9 +39,18 @@ def render_all(record: Record, outputs: Sequence[Output]) -> None:
         color = path is None and sys.stdout.isatty()
         text = render.render(record, name, color=color)
         if path is None:
-            click.echo(text, nl=not text.endswith("\n"))
+            _print(text)
         else:
             write_atomically(path, text.encode())
+
+
+def _print(text: str) -> None:
+    """To stdout; a reader that goes away (``| head``) must not change the exit code."""
+    try:
+        click.echo(text, nl=not text.endswith("\n"))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None) -> int:

@@ -11,19 +11,22 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import msgspec
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from audit.blocklog import BlockLog
-from audit.errors import MechanismError
+from audit.errors import MechanismError, UsageError
 from audit.evidence import Counts, Evidence
 from audit.freeze import Frozen
 from audit.judge import crossing, failed, judge
@@ -54,6 +57,9 @@ class Workers:
         log: File of finished blocks; None keeps them in memory only.
         resume: Use the blocks that the log already holds.
         progress: Called with a case and its finished share.
+
+    Raises:
+        UsageError: For a number of jobs or a backend that joblib does not know.
     """
 
     jobs: int = 1
@@ -62,13 +68,39 @@ class Workers:
     resume: bool = False
     progress: Progress = _silent
 
+    def __post_init__(self) -> None:
+        try:
+            self._pool()
+            effective_n_jobs(self.jobs)
+        except (TypeError, ValueError, ImportError) as error:
+            raise UsageError(f"jobs {self.jobs}, backend {self.backend!r}: {error}") from None
+
     def map(self, tasks: Sequence[Any]) -> Iterator[Any]:
         """Results of joblib tasks, as they are ready."""
         if self.jobs == 1 or len(tasks) <= 1:
             return (function(*args, **kwargs) for function, args, kwargs in tasks)
-        pool = Parallel(self.jobs, backend=self.backend, return_as="generator_unordered")
-        results: Iterator[Any] = pool(tasks)
-        return results
+        return _guarded(self._pool(), tasks)
+
+    def _pool(self) -> Any:
+        quiet = {"initializer": _ignore_ctrl_c} if self.backend == "loky" else {}
+        return Parallel(self.jobs, backend=self.backend, return_as="generator_unordered", **quiet)
+
+
+def _ignore_ctrl_c() -> None:
+    """A terminal sends Ctrl-C to the workers too; the parent alone ends the run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+    """Results of a pool; a worker that dies is no verdict, with a remedy."""
+    try:
+        yield from pool(tasks)
+    except (BrokenProcessPool, PicklingError) as error:
+        raise MechanismError(
+            f"a worker process failed ({type(error).__name__}): the mechanism ended its process, "
+            "ran out of memory or cannot be pickled. Try --jobs 1; finished blocks are kept for "
+            "--resume"
+        ) from error
 
 
 @dataclass
@@ -180,7 +212,7 @@ class _Session:
         choice = scouted.frozen.choice
         bins = len(choice.posterior)
         key = hashlib.sha256(msgspec.json.encode(choice)).hexdigest()[:16]
-        evidence = Evidence(bins, log.blocks(case.planned.name, key, bins))
+        evidence = Evidence(bins, log.blocks(case.planned, key, bins))
         return _Trial(case, scouted, evidence, scouted.seconds, key=key)
 
     def _testify(self, up_to: int, log: BlockLog) -> None:
@@ -246,6 +278,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         trial.evidence,
         exceptions=scouted.exceptions,
         scouting=scouted.trials,
+        ladder=scouted.ladder,
         notes=scouted.notes,
     )
 

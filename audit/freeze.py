@@ -16,6 +16,7 @@ from scipy import special
 from audit import bounds
 from audit.attack import Attack, Game, Scorer
 from audit.claim import AnyClaim
+from audit.errors import UsageError
 from audit.evidence import Counts, tabulate
 from audit.posterior import Posterior, Sample, largest_of, posteriors_of
 from audit.quantise import round_scores
@@ -35,6 +36,7 @@ class Frozen:
         scorer: Views to scores.
         largest: Scale of the scores, for rounding.
         forecast: Cautiously expected certified epsilon over the confronted one.
+        noise: Standard error of the forecast.
         strength: Standard deviations by which honest guesses beat a coin.
         growth: Expected log-wealth per testifying trial against the claim.
         game: The game it was scouted on.
@@ -44,6 +46,7 @@ class Frozen:
     scorer: Scorer
     largest: float
     forecast: float
+    noise: float
     strength: float
     growth: float
     game: Game
@@ -83,6 +86,7 @@ def freeze(
         pair: Index of the pair.
     """
     raw = [np.asarray(scorer(views), dtype=float) for views in (left, right)]
+    _require_rowwise(scorer, left, raw[0], attack.name)
     largest = largest_of(np.concatenate(raw))
     scores = [round_scores(side, largest) for side in raw]
     sample = Sample.of(scores[0], scores[1], largest)
@@ -105,7 +109,18 @@ def freeze(
         test=rule.test,
     )
     growth = _growth(sample.folds, rule.posterior.honest, rule.epsilon, rule.delta)
-    return Frozen(choice, scorer, largest, rule.margin, rule.strength, growth, game)
+    return Frozen(choice, scorer, largest, rule.margin, rule.noise, rule.strength, growth, game)
+
+
+def _require_rowwise(scorer: Scorer, views: Views, scores: Floats, name: str) -> None:
+    """Sides are scored in separate calls, so a score that looked at other trials would know b."""
+    few = np.arange(min(16, len(views)))
+    alone = np.asarray(scorer(views.take(few)), dtype=float)
+    if not np.allclose(alone, scores[few], rtol=1e-6, atol=1e-9, equal_nan=True):
+        raise UsageError(
+            f"attack {name!r}: a score must depend on its own view only, but it changes with the "
+            "other trials of the call. Learn all statistics in fit"
+        )
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,7 @@ class _Rule:
     delta: float
     test: Test
     margin: float
+    noise: float
     strength: float
     significance: float
 
@@ -167,9 +183,16 @@ def _best_rule(
         delta=delta,
         test="binomial" if guesses[best] >= _ENOUGH_GUESSES else "ranked",
         margin=float(forecasts[best]) / epsilon,
+        noise=_noise(believed[best], guesses[best]) / epsilon,
         strength=float(strengths.max()),
         significance=_significance(believed[best], guesses[best] - believed[best], epsilon, delta),
     )
+
+
+def _noise(right: float, guesses: float) -> float:
+    """Standard error of an epsilon estimated from scouted guesses."""
+    p = (right + 0.5) / (guesses + 1)
+    return float(1 / math.sqrt(max(1.0, guesses) * p * (1 - p)))
 
 
 def _right_wrong(folds: Counts, honest: Floats) -> tuple[Counts, Counts, Floats]:
@@ -212,11 +235,12 @@ def _growth(folds: Counts, honest: Floats, epsilon: float, delta: float) -> floa
 
 
 def choose(candidates: Sequence[Frozen]) -> Frozen:
-    """The candidate that testifies: the first whose forecast is about the best one.
+    """The candidate that testifies: the first whose forecast is the best one up to its noise.
 
     Where nothing may be expected to be certified, the one that tells the sides apart best.
     """
     best = max(candidate.forecast for candidate in candidates)
     if best <= 0:
         return max(candidates, key=lambda c: c.strength)
-    return next(c for c in candidates if c.forecast >= _AS_GOOD * best)
+    leader = max(candidates, key=lambda c: c.forecast)
+    return next(c for c in candidates if c.forecast >= best - leader.noise)

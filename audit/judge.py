@@ -13,13 +13,15 @@ import numpy as np
 
 from audit import bounds
 from audit.claim import AnyClaim, GaussianDp, PureDp
+from audit.dispersion import blocks_agree
 from audit.errors import UsageError
 from audit.evidence import Counts, Evidence
 from audit.power import could_have_caught
-from audit.record import CaseResult, Choice, Finding, Plan, PlannedCase, Verdict, finite
+from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
+from audit.record import CaseResult, Choice, Finding, Ladder, Plan, PlannedCase, Verdict, finite
 
+CONVICTING = frozenset({"DP012", "DP014"})
 PROFILE_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-_TIGHT = 0.5
 
 
 def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | None:
@@ -28,7 +30,7 @@ def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | 
     if len(prefixes) == 0:
         return None
     wealth = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
-    over = np.flatnonzero(wealth >= -math.log(planned.alpha / 2))
+    over = np.flatnonzero(wealth >= -math.log(planned.shares.betting))
     for block in over:
         if _anytime(planned, choice, prefixes[: block + 1]) > choice.epsilon:
             return int(block) + 1
@@ -43,6 +45,7 @@ def judge(
     *,
     exceptions: tuple[float, float] = (0.0, 0.0),
     scouting: int = 0,
+    ladder: Ladder | None = None,
     notes: tuple[Finding, ...] = (),
 ) -> CaseResult:
     """The result of a case from its evidence.
@@ -54,16 +57,20 @@ def judge(
         evidence: Counts by block; blocks beyond an early stop are ignored.
         exceptions: Share of scouting trials that raised, left and right.
         scouting: Scouting trials spent.
+        ladder: White-box certificate, where there is one.
         notes: Findings from before the testimony.
     """
     stop = crossing(planned, choice, evidence) if plan.early_stop else None
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
     caught = could_have_caught(
-        choice.epsilon, choice.delta, sum(planned.blocks), fixed_alpha(planned)
+        choice.epsilon, choice.delta, sum(planned.blocks), planned.shares.fixed
     )
     estimate, upper = _estimate(choice, counted.total, planned.alpha)
     verdict = _verdict(plan, planned.claim, choice, lower, parameter, caught)
+    if not blocks_agree(counted, choice.posterior):
+        verdict, lower, parameter, profile = "error", 0.0, None, ()
+        notes = (*notes, _disagreement(planned))
     result = CaseResult(
         name=planned.name,
         role=planned.role,
@@ -85,6 +92,7 @@ def judge(
         choice=choice,
         counts=counted.to_rows(),
         log_wealth=_wealth_path(choice, counted),
+        ladder=ladder,
     )
     return _with_findings(result, planned, notes)
 
@@ -140,29 +148,47 @@ def _certify(
     anytime = _anytime(planned, choice, evidence.prefixes())
     if stopped:
         return anytime, None, ((choice.delta, anytime),)
-    total, trials, alpha = evidence.total, evidence.trials, fixed_alpha(planned)
-    lower = max(anytime, fixed_epsilon(choice, total, alpha, choice.delta, trials))
-    deltas = sorted({*PROFILE_DELTAS, choice.delta})
-    profile = tuple((d, fixed_epsilon(choice, total, alpha, d, trials)) for d in deltas)
+    total, trials, shares = evidence.total, evidence.trials, planned.shares
+    lower = max(anytime, fixed_epsilon(choice, total, shares.fixed, choice.delta, trials))
+    others = [d for d in PROFILE_DELTAS if d != choice.delta]
+    each = shares.profile / len(others)
+    profile = {d: fixed_epsilon(choice, total, each, d, trials) for d in others}
+    profile[choice.delta] = lower
     parameter = None
     if isinstance(planned.claim, GaussianDp):
-        parameter = bounds.gaussian_mu_lower(_accuracy(choice, total), trials, alpha)
-    return lower, parameter, profile
+        parameter = certified_mu(choice, total, shares.parameter)
+    return lower, parameter, tuple(sorted(profile.items()))
+
+
+def certified_mu(choice: Choice, total: Counts, alpha: float) -> float:
+    """Certified mu by the rank sum, or by counting when alpha is too small to simulate."""
+    if alpha < SMALLEST_ALPHA:
+        right = _accuracy(choice, total)
+        return bounds.gaussian_mu_lower(right, int(total.sum()), alpha)
+    order = np.argsort(choice.posterior, kind="stable")
+    return rank_sum_mu(total[0][order], total[1][order], alpha)
+
+
+def _disagreement(planned: PlannedCase) -> Finding:
+    return Finding(
+        rule="DP009",
+        case=planned.name,
+        message=(
+            "blocks of trials differ more than independent trials could, so nothing is certified; "
+            "trials must not share draws or state"
+        ),
+        reproduce=planned.reproduce,
+    )
 
 
 def _anytime(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float:
     return bounds.anytime_epsilon(
         prefixes,
         choice.posterior,
-        planned.alpha / 2,
+        planned.shares.betting,
         delta=choice.delta,
         confronted=choice.epsilon,
     )
-
-
-def fixed_alpha(planned: PlannedCase) -> float:
-    """Share of the error budget of one fixed-size test."""
-    return planned.alpha / (4 if isinstance(planned.claim, GaussianDp) else 2)
 
 
 def _accuracy(choice: Choice, total: Counts) -> int:
@@ -218,17 +244,53 @@ def _with_findings(
 
     if result.verdict == "refuted":
         add("DP001", refutation(result, planned))
-    elif result.role == "control":
+    if result.verdict == "blind" and result.role != "control":
+        add("DP004", _blindness(result, planned))
+    ladder = _ladder_findings(result)
+    for rule, message in ladder:
+        add(rule, message)
+    found_out = result.verdict == "refuted" or any(rule in CONVICTING for rule, _ in ladder)
+    if result.role == "control" and not found_out:
         add(
             "DP005",
             f"known to be broken, but {result.verdict}: the audit is too weak as configured",
         )
-    if result.verdict == "blind" and result.role != "control":
-        add("DP004", _blindness(result, planned))
     if max(result.exceptions) > 0:
         left, right = result.exceptions
         add("DP006", f"raised in {left:.1%} of left and {right:.1%} of right scouting trials")
     return msgspec.structs.replace(result, findings=tuple(found))
+
+
+def _ladder_findings(result: CaseResult) -> list[tuple[str, str]]:
+    ladder, found = result.ladder, []
+    if ladder is None:
+        return []
+    if ladder.certificate > ladder.theorem * (1 + 1e-6):
+        found.append(
+            (
+                "DP012",
+                f"the algorithm's own density certifies epsilon >= {ladder.certificate:.4g} at "
+                f"delta {ladder.delta:g}, but the claim allows {ladder.theorem:.4g}",
+            )
+        )
+    if not ladder.calibrated:
+        found.append(
+            (
+                "DP014",
+                f"after {ladder.runs} trials the labels refuse the stated density (log-wealth "
+                f"{ladder.calibration_log_wealth:.1f}): noise is not what the code says",
+            )
+        )
+    exact = ladder.accountant
+    if exact is not None and result.delta == ladder.delta and result.epsilon_lower > exact:
+        found.append(
+            (
+                "DP013",
+                f"counting certifies {result.epsilon_lower:.4g}, above the exact "
+                f"{exact:.4g} of this pair: the code does not do what its density says",
+            )
+        )
+    return found
 
 
 def refutation(result: CaseResult, planned: PlannedCase) -> str:

@@ -7,7 +7,9 @@ so through optional capabilities, asked for by name with `capability`:
   (n,), for the views named in ``likelihood_views``;
 * ``exact_profile(pair, epsilon)``: exact hockey-stick divergence of that pair;
 * ``noise_scaled(factor)``: the same mechanism with all its noise multiplied by `factor`;
-* ``declared_scale``: the noise scale that it says it uses.
+* ``declared_scale``: the noise scale that it says it uses;
+* ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
+  see `audit.canaries`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.pair import Pair
 from audit.view import Array, Raised, Views, collect
+
+FAILURES = (Exception, SystemExit)
+"""What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
 
 
 @runtime_checkable
@@ -121,7 +126,7 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
         emitted = mechanism.run(data, n, rng)
     except UsageError:
         raise
-    except Exception:  # noqa: BLE001  (whatever user code raises is part of the view)
+    except FAILURES:
         return play_singly(mechanism, data, n, rng)
     return collect(emitted, n)
 
@@ -153,7 +158,7 @@ def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
         emitted = mechanism.run(data, 1, rng)
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001
+    except FAILURES as error:
         return Raised(type(error).__name__, str(error))
     if isinstance(emitted, Mapping):
         return {name: np.asarray(column)[0] for name, column in emitted.items()}
@@ -173,7 +178,7 @@ def _same_shapes(singles: Sequence[Mapping[str, Any]]) -> bool:
 def _outcome(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:
     try:
         return mechanism.function(data, rng)
-    except Exception as error:  # noqa: BLE001
+    except FAILURES as error:
         return Raised(type(error).__name__, str(error))
 
 

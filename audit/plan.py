@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 
 from audit.attack import Attack
-from audit.claim import AnyClaim
+from audit.claim import AnyClaim, GaussianDp
 from audit.errors import UsageError
-from audit.mechanism import Mechanism
+from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.quantise import BITS
-from audit.record import PairSummary, Plan, PlannedCase, Role
+from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
 
 _SCOUT_SHARE = 0.25
 _USUAL_TRIALS = 20_000
@@ -72,6 +72,9 @@ class Request:
         view: Audited projection; the claim's own when empty.
         options: Command-line words that reproduce this case.
         trials: Own budget; the run's when 0.
+        word: What names it on a command line; the target when empty.
+        siblings: How many cases that word stands for.
+        command: What reproduces this case, when that is no command line.
     """
 
     name: str
@@ -84,6 +87,9 @@ class Request:
     view: str = ""
     options: tuple[str, ...] = ()
     trials: int = 0
+    word: str = ""
+    siblings: int = 1
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,16 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "let pairs() return at least one"
         )
     trials = request.trials or settings.trials
+    if trials < FEWEST_TRIALS:
+        raise UsageError(
+            f"case {request.name!r}: trials: expected at least {FEWEST_TRIALS}, got {trials}"
+        )
+    if not request.claim.points():
+        raise UsageError(
+            f"case {request.name!r}: {request.claim} is too weak or too strong to be confronted by "
+            "counting; state a claim with an epsilon between 1e-6 and 200 at some delta in "
+            "[1e-6, 0.1]"
+        )
     scouting = scouting_trials(trials)
     planned = PlannedCase(
         name=request.name,
@@ -146,9 +162,36 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         scouting=scouting,
         blocks=block_sizes(trials - scouting),
         alpha=alpha,
-        reproduce=_command(request, settings, trials, alpha),
+        shares=divide(alpha, request.claim, white_box=_knows_density(request)),
+        reproduce=request.command or _command(request, settings, trials, alpha),
     )
     return Case(planned, request.mechanism, pairs, request.attacks)
+
+
+def divide(alpha: float, claim: AnyClaim, *, white_box: bool) -> Shares:
+    """Divide a case's error budget over the tests that it will take.
+
+    Half goes to the betting test, nearly all of the rest to the fixed-size test; the profile at
+    other deltas, and in a white-box case certificate and calibration, get a fortieth each. For
+    Gaussian claims most of the fixed half tests mu.
+    """
+    extra = 0.025 * alpha if white_box else 0.0
+    profile = 0.025 * alpha
+    fixed = alpha / 2 - 2 * extra - profile
+    parameter = 0.8 * fixed if isinstance(claim, GaussianDp) else 0.0
+    return Shares(
+        betting=alpha / 2,
+        fixed=fixed - parameter,
+        profile=profile,
+        parameter=parameter,
+        certificate=extra,
+        calibration=extra,
+    )
+
+
+def _knows_density(request: Request) -> bool:
+    view = request.view or request.claim.view
+    return capability(request.mechanism, "log_likelihood_ratio", view) is not None
 
 
 def scouting_trials(trials: int) -> int:
@@ -197,8 +240,10 @@ def _plain(value: Any) -> Any:
 
 
 def _command(request: Request, settings: Settings, trials: int, alpha: float) -> str:
-    words = ["python", "-m", "audit", "run", request.target, *request.options]
-    words += ["--trials", str(trials), "--alpha", f"{alpha:g}", "--seed", str(settings.seed)]
+    """The command that runs the case alone: same streams, same budget, same error rate."""
+    words = ["python", "-m", "audit", "run", request.word or request.target, *request.options]
+    words += ["--trials", str(trials), "--alpha", repr(alpha * request.siblings)]
+    words += ["--seed", str(settings.seed)]
     words += ["--bits"] if settings.bits else []
     words += [] if settings.early_stop else ["--no-early-stop"]
     return shlex.join(words)

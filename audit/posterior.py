@@ -20,6 +20,8 @@ FOLDS = 4
 _FEW_BINS = 16
 _GROUPS = 12
 _FIT_LEVEL = 0.05
+_CAUTION = 0.002
+_TRUST = 0.2
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,16 @@ def posteriors_of(sample: Sample, *, exact: bool) -> list[Posterior]:
         exact: Whether scores are exact log-likelihood ratios.
     """
     total = sample.total
-    smooth = [(special.expit(np.clip(sample.centres, -30, 30)), 0.2)] if exact else []
+    smooth = [(special.expit(np.clip(sample.centres, -30, 30)), _TRUST)] if exact else []
     if total.shape[1] > _FEW_BINS:
-        smooth.append((_logistic(sample.centres, total), 0.01))
+        smooth.append((_logistic(sample.centres, total), _CAUTION))
     maps = []
     for posterior, caution in smooth:
         bounded = np.clip(posterior, 1e-4, 1 - 1e-4)
         if _fits(bounded, total):
             maps.append(Posterior(np.tile(bounded, (FOLDS, 1)), bounded, caution, smooth=True))
     honest = np.stack([posterior_of(total - fold) for fold in sample.folds])
-    maps.append(Posterior(honest, posterior_of(total), 0.002))
+    maps.append(Posterior(honest, posterior_of(total), _CAUTION))
     return maps
 
 

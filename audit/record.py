@@ -18,90 +18,16 @@ from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.files import write_atomically
+from audit.planned import PairSummary as PairSummary
+from audit.planned import Plan as Plan
+from audit.planned import PlannedCase as PlannedCase
+from audit.planned import Role as Role
+from audit.planned import Shares as Shares
 
 SCHEMA_VERSION = 1
 
 Verdict = Literal["refuted", "unrefuted", "blind", "error"]
-Role = Literal["subject", "control", "informational"]
-Test = Literal["binomial", "ranked"]
-
-
-class PairSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A pair as a reader needs it.
-
-    Attributes:
-        label: Short name.
-        relation: How the inputs are neighbours.
-        position: Index of the first differing record.
-        left: The left input as (shortened) JSON.
-        right: The right input as (shortened) JSON.
-    """
-
-    label: str
-    relation: str
-    position: int
-    left: str
-    right: str
-
-
-class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about a case before anything ran.
-
-    Attributes:
-        name: Unique name.
-        target: What is audited: a catalogue name or ``module:attr``.
-        role: Whether it gates (``subject``), must be refuted (``control``) or only reports.
-        claim: What it promises.
-        view: The audited projection.
-        pairs: The pairs that scouting may choose from.
-        attacks: The attacks that scouting may choose from.
-        trials: Budget of mechanism runs, scouting included.
-        scouting: How many of them scout.
-        blocks: Sizes of the testifying blocks, in order.
-        alpha: Probability with which this case may wrongly certify.
-        reproduce: Command that runs this case alone.
-    """
-
-    name: str
-    target: str
-    role: Role
-    claim: AnyClaim
-    view: str
-    pairs: tuple[PairSummary, ...]
-    attacks: tuple[str, ...]
-    trials: int
-    scouting: int
-    blocks: tuple[int, ...]
-    alpha: float
-    reproduce: str
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was fixed before the first trial.
-
-    Attributes:
-        seed: Root of all random streams.
-        alpha: Probability that any certified statement of the run is wrong.
-        trials: Budget per case.
-        early_stop: Whether a case ends at the first block at which it is refuted.
-        blind_factor: A case is blind when it could not have caught this multiple of its claim.
-        threats: Opt-in threats, and whether each was in scope.
-        rounding_bits: Views and scores are rounded to this many bits; 0 with the ``bits`` threat.
-        cases: The cases, in order.
-    """
-
-    seed: int
-    alpha: float
-    trials: int
-    early_stop: bool
-    blind_factor: float
-    threats: dict[str, bool]
-    rounding_bits: int
-    cases: tuple[PlannedCase, ...]
-
-    def digest(self) -> str:
-        """Identity of the plan: equal plans, equal records."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
+Test = Literal["binomial", "ranked", "one-run", "trade-off", "e-value"]
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +54,30 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     delta: float
     test: Test
+
+
+class Ladder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the algorithm itself: theorem >= accountant >= certificate.
+
+    Attributes:
+        delta: The delta at which the rungs are compared.
+        theorem: Epsilon that the claim allows there.
+        accountant: Exact epsilon of the chosen pair; None where no exact profile is known.
+        certificate: Epsilon certified from exact privacy losses.
+        runs: Runs that the certificate took, both directions together.
+        tilted: Whether they were drawn from a tilted law.
+        calibration_log_wealth: Evidence that the code does not draw from the stated density.
+        calibrated: False when that evidence refutes it.
+    """
+
+    delta: float
+    theorem: float
+    accountant: float | None
+    certificate: float
+    runs: int
+    tilted: bool
+    calibration_log_wealth: float
+    calibrated: bool
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,6 +123,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         choice: What scouting froze; None when the mechanism failed.
         counts: Evidence in its plain form, by block.
         log_wealth: Log-wealth of the betting test against the claim after each block.
+        ladder: What is known about the algorithm itself; None without an exact likelihood ratio.
         findings: Codes and messages.
     """
 
@@ -196,6 +147,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     choice: Choice | None = None
     counts: dict[str, list[list[int]]] = {}
     log_wealth: tuple[float, ...] = ()
+    ladder: Ladder | None = None
     findings: tuple[Finding, ...] = ()
 
     @property

@@ -7,6 +7,7 @@ mechanism or attack under its own name.
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import importlib
 import inspect
@@ -80,11 +81,13 @@ def resolve(
     """
     if target in catalogue():
         return _as_mechanism(catalogue()[target].build(), target, claim, pairs, column)
-    if ":" not in target:
-        near = ", ".join(sorted(catalogue())[:6])
+    module, _, attr = target.partition(":")
+    if not module or not attr:
+        near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
         raise UsageError(
-            f"target {target!r}: expected a catalogue name ({near}, ...; see 'python -m audit "
-            "list') or module:attr"
+            f"target {target!r}: expected a catalogue name or module:attr; {hint}"
+            "'python -m audit list' prints all names"
         )
     return _as_mechanism(_import(target), target, claim, pairs, column)
 
@@ -95,10 +98,10 @@ def _import(target: str) -> Any:
         sys.path.insert(0, here)
     try:
         return _attribute(target)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"target {target!r}: cannot import it: {error}") from None
-    except AttributeError as error:
-        raise UsageError(f"target {target!r}: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (a user's module may raise anything)
+        raise UsageError(
+            f"target {target!r}: cannot import it: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _attribute(path: str) -> Any:
@@ -156,9 +159,10 @@ def _from_function(
 def _construct(factory: Any, target: str) -> Any:
     try:
         return factory()
-    except TypeError as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (a user's code may raise anything)
         raise UsageError(
-            f"target {target!r}: it must be callable without arguments: {error}"
+            f"target {target!r}: it must be callable without arguments: "
+            f"{type(error).__name__}: {error}"
         ) from None
 
 

@@ -190,6 +190,50 @@ class ClaimTight(Rule):
     title = "slack"
 
 
+class CertificateAboveClaim(Rule):
+    """The algorithm's own density certifies more than the claim allows.
+
+    Cause: exact privacy losses, computed from the density that the mechanism states for itself,
+    exceed the claim. The design is at fault, whatever the code does.
+
+    Effect: a control counts as caught; for a subject the verdict still rests on counting.
+
+    Remedy: correct the calibration or the claim.
+    """
+
+    code = "DP012"
+    title = "certificate above the claim"
+
+
+class EvidenceAboveAccountant(Rule):
+    """Counting certifies more than the exact epsilon of the mechanism's stated density.
+
+    Cause: the code does not draw from the density that it states.
+
+    Effect: none by itself; the claim is refuted only when the bound exceeds it too.
+
+    Remedy: compare the noise that is drawn with the noise that is calibrated.
+    """
+
+    code = "DP013"
+    title = "evidence above the accountant"
+
+
+class NoiseNotAsStated(Rule):
+    """Noise is not what the code says.
+
+    Cause: given the view, labels do not follow the odds that the stated density implies: the
+    noise has another scale or law than the one stated. It may be too much as well as too little.
+
+    Effect: a control counts as caught; for a subject the verdict still rests on the claim.
+
+    Remedy: compare the noise that is drawn with the noise that is calibrated.
+    """
+
+    code = "DP014"
+    title = "noise is not what the code says"
+
+
 RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}
 
 

@@ -1,7 +1,8 @@
 """Scouting: try pairs and attacks on a small share of the budget, keep the most promising one.
 
-Pairs are halved from stage to stage, attacks are compared by what they may be expected to
-certify with the budget that is left, and scouting ends early when a gross leak is in plain sight.
+Pairs and attacks are thinned out from stage to stage. Attacks are compared by what they may be
+expected to certify with the budget that is left. Scouting ends early when a gross leak is in plain
+sight.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from audit.attack import Game
+from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view
 from audit.errors import MechanismError
 from audit.freeze import Budget, Frozen, choose, freeze
 from audit.plan import Case
 from audit.quantise import grid_of
-from audit.record import Finding, Plan, PlannedCase
+from audit.record import Finding, Ladder, Plan, PlannedCase
 from audit.streams import Phase, Side, stream
 from audit.view import Views, concatenate
 
 STAGES = (0.125, 0.375, 0.5)
 _FEWEST = 32
-_CONTRACT_SHARE = 0.02
+_CONTRACT_SHARE = 0.03
 _SATISFIED = 0.9
 _ABOUT_AS_GOOD = 0.75
+_KEPT_ATTACKS = 3
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Scouted:
         trials: Scouting trials spent.
         exceptions: Share of scouting trials that raised, left and right.
         notes: Findings of the contract tests.
+        ladder: White-box certificate on the chosen pair, where there is one.
         seconds: Busy time.
     """
 
@@ -46,6 +50,7 @@ class Scouted:
     trials: int
     exceptions: tuple[float, float]
     notes: tuple[Finding, ...]
+    ladder: Ladder | None
     seconds: float
 
 
@@ -59,6 +64,7 @@ class _Track:
     right: Views | None = None
     played: int = 0
     best: Frozen | None = field(default=None)
+    dropped: set[str] = field(default_factory=set)
 
     def extend(self, per_side: int, case: str, seed: int) -> None:
         """Play `per_side` more trials on each side; find the rounding grid on the first."""
@@ -73,6 +79,15 @@ class _Track:
             self.left, self.right = fresh
             return
         self.left, self.right = concatenate(self.left, fresh[0]), concatenate(self.right, fresh[1])
+
+    def play_exceptions_singly(self) -> None:
+        """Once a trial has raised, play each in a call of its own.
+
+        A batched call that raises is played again; the trials of a call that does not are then no
+        longer independent of one another, since all of them returned.
+        """
+        if max(_raised(self)) > 0:
+            self.game = replace(self.game, singly=True)
 
     def round_views(self) -> None:
         """Freeze the rounding grid from the views so far and round them."""
@@ -95,7 +110,7 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         _Track(i, Game(case.mechanism, pair, planned.view, singly=singly))
         for i, pair in enumerate(case.pairs)
     ]
-    budget = Budget(planned.claim, sum(planned.blocks), planned.alpha / 2)
+    budget = Budget(planned.claim, sum(planned.blocks), planned.shares.fixed)
     for stage, alive, per_side in _stages(planned, len(tracks), spent):
         tracks = _keep(tracks, alive)
         for track in tracks:
@@ -103,22 +118,22 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
             if plan.rounding_bits:
                 track.round_views()
             _require_returns(track)
+            track.play_exceptions_singly()
             _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
         spent += 2 * per_side * len(tracks)
         frozen = choose([track.best for track in tracks if track.best])
-        if plan.early_stop and _in_plain_sight(frozen, budget, spent):
+        if plan.early_stop and _in_plain_sight(frozen, planned, spent):
             break
     winner = next(track for track in tracks if track.best is frozen)
+    ladder = climb(frozen.game, planned, plan.seed)
     seconds = time.perf_counter() - started
-    return Scouted(frozen, spent, _exceptions(winner), notes, seconds)
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, seconds)
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     """Contract tests: findings, whether trials must be played singly, and trials spent."""
     planned = case.planned
-    size = min(32, int(planned.trials * _CONTRACT_SHARE / 8))
-    if size < 4:
-        return (), False, 0
+    size = min(64, max(4, int(planned.trials * _CONTRACT_SHARE / 8)))
     game = Game(case.mechanism, case.pairs[0], planned.view)
     notes = []
     if not same_seed_same_view(game, planned.name, plan.seed, size):
@@ -164,7 +179,10 @@ def _promise(track: _Track) -> tuple[float, float]:
 
 
 def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool) -> None:
-    """Fit the battery on one half of the views, freeze on the other, keep the best."""
+    """Fit the battery on one half of the views, freeze on the other, keep the best.
+
+    Only the most promising attacks are fitted again at the next stage.
+    """
     left, right = track.left, track.right
     if left is None or right is None:
         return
@@ -174,7 +192,9 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     (fit_left, keep_left), (fit_right, keep_right) = halves
     found: list[Frozen] = []
     for position, attack in enumerate(case.attacks):
-        if not attack.applies(track.game) or (attack.slow and not (last and _has_room(found))):
+        if attack.name in track.dropped or not attack.applies(track.game):
+            continue
+        if attack.slow and not (last and _has_room(found)):
             continue
         rng = stream(seed, case.planned.name, Phase.FIT, Side.LABELS, position, track.index)
         if attack.learns:
@@ -187,6 +207,8 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     if not found:
         raise MechanismError(f"case {case.planned.name!r}: no attack of the battery applies")
     track.best = choose(found)
+    ranked = sorted(found, key=lambda f: (f.forecast, f.strength), reverse=True)
+    track.dropped |= {frozen.choice.attack for frozen in ranked[_KEPT_ATTACKS:]}
 
 
 def _has_room(found: list[Frozen]) -> bool:
@@ -195,11 +217,11 @@ def _has_room(found: list[Frozen]) -> bool:
     return not exact and max((f.forecast for f in found), default=0.0) < _SATISFIED
 
 
-def _in_plain_sight(frozen: Frozen, budget: Budget, spent: int) -> bool:
+def _in_plain_sight(frozen: Frozen, planned: PlannedCase, spent: int) -> bool:
     """Whether the betting test may be expected to refute within the trials already spent."""
     if frozen.growth <= 0:
         return False
-    return math.log(1 / budget.alpha) / frozen.growth < spent
+    return -math.log(planned.shares.betting) / frozen.growth < spent
 
 
 def _require_returns(track: _Track) -> None:

@@ -20,7 +20,8 @@ class Phase(IntEnum):
     SCOUT = 1
     FIT = 2
     TESTIFY = 3
-    POWER = 4
+    CERTIFY = 4
+    CALIBRATE = 5
 
 
 class Side(IntEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from audit.judge import CONVICTING
 from audit.record import CaseResult, Finding, Plan, Summary
 
 CLEAN, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -34,6 +35,12 @@ def summarise(
     )
 
 
+def caught(result: CaseResult) -> bool:
+    """Whether a known-broken control was found out: by counting, or in its own density or noise."""
+    rules = {finding.rule for finding in result.findings}
+    return result.verdict == "refuted" or bool(rules & CONVICTING)
+
+
 def exit_code(
     plan: Plan,
     results: Sequence[CaseResult],
@@ -47,7 +54,7 @@ def exit_code(
     if refuted or any(finding.rule == "DP002" for finding in extra):
         return REFUTED
     unclear = any(result.verdict in ("blind", "error") for result in subjects)
-    missed = any(result.verdict != "refuted" for result in controls)
+    missed = not all(caught(result) for result in controls)
     unfinished = len(results) < len(plan.cases)
     weaker = any(finding.rule == "DP010" for finding in extra)
     return NO_VERDICT if unclear or missed or unfinished or weaker else CLEAN
@@ -63,8 +70,10 @@ def _sentence(results: Sequence[CaseResult], accepted: frozenset[str], code: int
         return "An accepted refutation has become worse than its baseline."
     if code == NO_VERDICT:
         return "No verdict: a case is blind or failed, a control was not caught, or it is weaker."
-    caught = sum(result.role == "control" for result in results)
-    controls = f"; {_count(caught, 'known-broken control')} caught" if caught else ""
+    controls_caught = sum(result.role == "control" for result in results)
+    controls = (
+        f"; {_count(controls_caught, 'known-broken control')} caught" if controls_caught else ""
+    )
     return f"None of {_count(len(subjects), 'audited claim')} refuted{controls}."
 
 

@@ -6,18 +6,17 @@ records whose privacy is at stake, and no claim about the scaled data would hold
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from audit.errors import UsageError
 from audit.pair import Pair
+from audit.sheet import finite_number, locate, read_rows, refuse
 
 Floats = npt.NDArray[np.float64]
 Bounds = Mapping[str, tuple[float, float]]
@@ -93,14 +92,14 @@ def read_table(
     """
     columns = [*context, *([price] if price is not None else []), outcome]
     limits = _check_bounds(columns, context, bounds)
-    header, rows = _read(Path(path))
-    where = _locate(str(path), header, columns)
+    header, rows = read_rows(Path(path))
+    where = locate(str(path), header, columns)
     values = [
         [_number(str(path), row, name, cells[where[name]], bounds[name]) for name in columns]
         for row, cells in rows
     ]
     if not values:
-        _refuse(str(path), "expected customers below the header, got none. Add one row a customer")
+        refuse(str(path), "expected customers below the header, got none. Add one row a customer")
     raw, wide = np.array(values), len(context)
     if price is None:
         limits = np.insert(limits, wide, (0.0, 1.0), axis=0)
@@ -214,74 +213,12 @@ def _check_interval(name: str, interval: tuple[float, float]) -> None:
         )
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [(i, row) for i, row in _numbered(path, csv.reader(file, strict=True)) if row]
-    except UnicodeDecodeError as error:
-        _refuse(
-            str(path),
-            f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x}. "
-            "Save the file as 'CSV UTF-8'",
-        )
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        _refuse(str(path), f"cannot be read: {reason}. Check the path and its permissions")
-    if not rows or rows[0][0] != 1:
-        _refuse(str(path), "row 1: expected a header with the column names, got an empty line")
-    header = [name.strip() for name in rows[0][1]]
-    for i, row in rows[1:]:
-        if len(row) != len(header):
-            _refuse(
-                str(path),
-                f"row {i}: expected {len(header)} cells as in the header, got {len(row)}. "
-                "Quote cells that contain commas",
-            )
-    return header, rows[1:]
-
-
-def _numbered(path: Path, rows: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    i = 0
-    while True:
-        i += 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            _refuse(str(path), f"row {i}: not valid CSV ({error}). Close its quotes")
-        yield i, row
-
-
-def _locate(path: str, header: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
-    for name in columns:
-        if header.count(name) > 1:
-            _refuse(path, f"row 1: column {name!r} appears {header.count(name)} times. Rename one")
-        if name not in header:
-            hint = "Separate the columns by commas" if ";" in header[0] else "Correct the name"
-            _refuse(path, f"row 1: no column {name!r}; there are {', '.join(header)}. {hint}")
-    return {name: header.index(name) for name in columns}
-
-
 def _number(path: str, row: int, name: str, cell: str, interval: tuple[float, float]) -> float:
-    place = f"row {row}, column {name!r}"
-    text, (low, high) = cell.strip(), interval
-    if not text:
-        _refuse(path, f"{place}: expected a number, got a blank. Fill it in or drop the row")
-    try:
-        value = math.nan if "_" in text else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        _refuse(path, f"{place}: expected a finite number, got {text!r}. Correct or drop the row")
+    value, (low, high) = finite_number(path, row, name, cell), interval
     if not low <= value <= high:
-        _refuse(
+        refuse(
             path,
-            f"{place}: {value:g} is outside the declared bounds ({low:g}, {high:g}). Correct the "
-            "cell, or declare wider bounds that do not depend on the data",
+            f"row {row}, column {name!r}: {value:g} is outside the declared bounds ({low:g}, "
+            f"{high:g}). Correct the cell, or declare wider bounds that do not depend on the data",
         )
     return value
-
-
-def _refuse(path: str, problem: str) -> NoReturn:
-    raise UsageError(f"{path}: {problem}")

@@ -270,14 +270,15 @@ def category(text: str) -> float:
     )
 
 
-def project(views: Views, view: str, position: int) -> Views:
+def project(views: Views, view: str, positions: Sequence[int]) -> Views:
     """Keep only what a named view shows.
 
     Args:
         views: Everything the mechanism emitted.
         view: ``output`` or ``transcript`` (everything), a column's name, or that name followed by
-            ``_all``, ``_except`` (all rounds but `position`) or ``_after`` (later rounds only).
-        position: The round at which the pair differs (0-based).
+            ``_all``, ``_except`` (all rounds but the customer's own) or ``_after`` (of these, the
+            rounds after the customer's first).
+        positions: The rounds at which the pair differs (0-based): the customer's own.
 
     Raises:
         UsageError: When the mechanism emits no such column.
@@ -295,8 +296,10 @@ def project(views: Views, view: str, position: int) -> Views:
             f"{', '.join(views.columns)} with or without _all, _except, _after"
         )
     column = views[name]
-    if which == "except":
-        column = np.delete(column, position, axis=1)
-    elif which == "after":
-        column = column[:, position + 1 :]
-    return Views(views.form, {name: column})
+    own = list(positions) or [0]
+    rounds = np.arange(column.shape[1])
+    if which != "all":
+        rounds = rounds[~np.isin(rounds, own)]
+    if which == "after":
+        rounds = rounds[rounds > min(own)]
+    return Views(views.form, {name: column if which == "all" else column[:, rounds]})

@@ -14,8 +14,7 @@ transcript, so their log-ratios lie between -eps and eps whatever these function
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ import numpy.typing as npt
 from algorithms.bandits.canaries import Canary
 from algorithms.bandits.ftpl import Ftpl
 from algorithms.bandits.learners import Estimating, Learner
-from algorithms.bandits.release import differing, looked_up
+from algorithms.bandits.release import looked_up
 from audit.errors import UsageError
 from audit.pair import Pair
 
@@ -34,8 +33,8 @@ ActionRatio = Callable[..., Floats]
 PARTICLES = 400
 _MOST_COLUMNS = 200_000
 _TAIL = 45.0
-_PANEL_NODES = 24
-_PANELS = 12
+_PANEL_NODES = 12
+_GRADES = np.array([0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 1.5, 3.0, 6.0, 12.0, 24.0])
 _MOST_REDRAWS = 400
 _NEGLIGIBLE = 1e-14
 
@@ -136,7 +135,7 @@ def _two_step_law(mechanism: Played, learner: Estimating, means: Floats) -> Floa
         learner.start(1, np.random.default_rng(0))
         learner.follow(np.array([arm]))
         kinks = [0.0, mean, *learner.kinks()]
-        points, weights = _quadrature(sorted(kinks), mechanism.noise_scale)
+        points, weights = _quadrature(kinks, mechanism.noise_scale)
         density = np.exp(-np.abs(points - mean) / mechanism.noise_scale)
         density /= 2 * mechanism.noise_scale
         law[arm] = first[arm] * (_second(learner, arm, points) @ (weights * density))
@@ -168,17 +167,15 @@ def _second(learner: Estimating, arm: int, feedback: Floats) -> Floats:
 
 
 def _quadrature(kinks: list[float], scale: float) -> tuple[Floats, Floats]:
-    """Gauss-Legendre panels between the kinks, and out to where the density is below 1e-19."""
-    low, high = kinks[0] - _TAIL * scale, kinks[-1] + _TAIL * scale
-    edges = [low, *kinks, high]
+    """Gauss-Legendre panels that shrink towards the kinks and end where the density is 1e-19."""
+    away = np.concatenate([-_GRADES[::-1], [0.0], _GRADES]) * scale
+    every = np.concatenate([kink + away for kink in kinks])
+    low, high = min(kinks) - _TAIL * scale, max(kinks) + _TAIL * scale
+    edges = np.unique(np.concatenate([every[(every > low) & (every < high)], [low, high]]))
     points, weights = np.polynomial.legendre.leggauss(_PANEL_NODES)
-    found: list[tuple[Floats, Floats]] = []
-    for start, stop in pairwise(edges):
-        cuts = np.linspace(start, stop, _PANELS + 1)
-        half = np.diff(cuts)[:, None] / 2
-        centre = (cuts[:-1] + cuts[1:])[:, None] / 2
-        found.append(((centre + half * points).ravel(), (half * weights).ravel()))
-    return np.concatenate([p for p, _ in found]), np.concatenate([w for _, w in found])
+    half = np.diff(edges)[:, None] / 2
+    centre = (edges[:-1] + edges[1:])[:, None] / 2
+    return (centre + half * points).ravel(), (half * weights).ravel()
 
 
 def filtered_ratio(mechanism: Played) -> ActionRatio | None:
@@ -186,7 +183,8 @@ def filtered_ratio(mechanism: Played) -> ActionRatio | None:
 
     Returns:
         Function ``(views, pair, rng, particles=PARTICLES)`` of the column ``actions``, shape
-        (n, T), that estimates ln P_left / P_right; shape (n,). Equal actions get equal estimates.
+        (n, T), that estimates ln P_left / P_right; shape (n,). All sequences share the particles'
+        noise, so an estimate is a function of its own sequence and of the generator alone.
     """
     if not isinstance(mechanism.new_learner(), Estimating):
         return None
@@ -197,9 +195,9 @@ def filtered_ratio(mechanism: Played) -> ActionRatio | None:
         actions = np.asarray(views["actions"]).astype(np.intp)
         starts = np.cumsum([0, *mechanism.lengths[:-1]])
         rows, where = np.unique(actions[:, starts], axis=0, return_inverse=True)
-        size = max(1, _MOST_COLUMNS // particles)
+        size, seed = max(1, _MOST_COLUMNS // particles), int(rng.integers(2**62))
         parts = [
-            _Filter(mechanism, pair, rows[at : at + size], particles, rng).run()
+            _Filter(mechanism, pair, rows[at : at + size], particles, seed).run()
             for at in range(0, len(rows), size)
         ]
         return np.concatenate(parts)[where.ravel()] if parts else np.empty(0)
@@ -207,15 +205,26 @@ def filtered_ratio(mechanism: Played) -> ActionRatio | None:
     return estimate
 
 
+class _Shared:
+    """A source of uniforms of which all sequences get the same."""
+
+    def __init__(self, seed: int, particles: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._particles = particles
+
+    def random(self, size: int) -> Floats:
+        """Uniforms on (0, 1], one per particle and the same for all sequences."""
+        return np.tile(1 - self._rng.random(self._particles), size // self._particles)
+
+
 class _Filter:
     """Particles of the right side along given arms, several sequences side by side."""
 
     def __init__(
-        self, mechanism: Played, pair: Pair, arms: Array, particles: int, rng: np.random.Generator
+        self, mechanism: Played, pair: Pair, arms: Array, particles: int, seed: int
     ) -> None:
-        self.mechanism, self.rng = mechanism, rng
+        self.mechanism, self.rng = mechanism, _Shared(seed, particles)
         self.means = mechanism.means(pair.left), mechanism.means(pair.right)
-        self.last = int(max(differing(*self.means), default=-1))
         self.arms, self.shape = arms, (len(arms), particles)
         self.weights = np.zeros(self.shape)
         self.ratio = np.zeros(self.shape)
@@ -225,7 +234,12 @@ class _Filter:
 
     def run(self) -> Floats:
         """Log of the weighted mean of the exponential of the ratio, shape (sequences,)."""
-        self.learner.start(self.ratio.size, self.rng)
+        # An impossible sequence has no particle left and no ratio: NaN.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._run()
+
+    def _run(self) -> Floats:
+        self.learner.start(self.ratio.size, cast(np.random.Generator, self.rng))
         for j in range(self.arms.shape[1]):
             arm = np.repeat(self.arms[:, j], self.shape[1])
             self.weights += self.learner.follow(arm).reshape(self.shape)
@@ -240,28 +254,27 @@ class _Filter:
         before = np.repeat(self.arms[:, j - 1], self.shape[1]) if j else None
         here, there = (looked_up(means[j], before, arm) for means in self.means)
         scale = self.mechanism.noise_scale
-        noisy = there + self.rng.laplace(0.0, scale, len(arm))
+        sign, size = self.rng.random(len(arm)), self.rng.random(len(arm))
+        noisy = there + scale * np.where(sign < 0.5, 1.0, -1.0) * -np.log(size)
         loss = (np.abs(noisy - there) - np.abs(noisy - here)) / scale
         self.ratio += loss.reshape(self.shape)
         self.learner.update(arm, noisy)
 
     def _resample(self) -> None:
         """Systematic resampling of the sequences whose weights have become too unequal."""
+        offset = self.rng.random(self.shape[1])[0]
         share = np.exp(self.weights - self.weights.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         poor = np.flatnonzero(1 / (share * share).sum(axis=1) < self.shape[1] / 2)
         if not len(poor):
             return
         count = self.shape[1]
-        rows = np.arange(self.ratio.size).reshape(self.shape)
-        total = np.minimum(np.cumsum(share[poor], axis=1), 1.0)
-        total[:, -1] = 1.0
-        lattice = (self.rng.random((len(poor), 1)) + np.arange(count)) / count
-        offset = np.arange(len(poor))[:, None]
-        found = np.searchsorted((total + offset).ravel(), (lattice + offset).ravel())
-        picked = np.minimum(found.reshape(len(poor), count) - offset * count, count - 1)
-        rows[poor] = poor[:, None] * count + np.maximum(picked, 0)
-        chosen = rows.ravel()
+        copies = np.ones(self.shape, dtype=np.int64)
+        reached = np.ceil(np.cumsum(share[poor], axis=1) * count - offset)
+        reached = np.clip(reached, 0, count).astype(np.int64)
+        reached[:, -1] = count
+        copies[poor] = np.diff(reached, axis=1, prepend=0)
+        chosen = np.repeat(np.arange(self.ratio.size), copies.ravel())
         # The chance of the arm just followed belongs to the particle and must move with it.
         self.learner.keep(chosen)
         self.learner.follow(np.repeat(self.arms[:, self.learner.count], count))

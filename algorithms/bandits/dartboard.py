@@ -108,7 +108,7 @@ class Dartboard:
         if not self.delta:
             return 1
         logs: float = math.log(1 / self.delta) ** 0.4 * math.log(self.arms) ** 0.6
-        return max(1, math.ceil(logs * self.horizon**-0.2 * self.epsilon**-0.6))
+        return max(1, math.ceil(logs * math.pow(self.horizon * self.epsilon**3, -0.2)))
 
     @property
     def steps(self) -> int:

@@ -119,19 +119,19 @@ class Exp3(Estimating):
         self._weights = np.exp(self.eta * (self._base - self.losses))
 
     def _drawn(self, uniform: Floats, total: Floats) -> Array:
-        """Arms by inversion: uniform below gamma, by weight above; shape (n,), small integers."""
-        share = 1 / (1 - self.gamma) if self.gamma < 1 else 0.0
-        target = uniform - self.gamma
-        target *= share
-        target *= total
-        arm = np.zeros(len(uniform), dtype=np.int16)
+        """Arms by inversion of the mixed law, without forming it; shape (n,), small integers."""
+        if self.gamma == 1:
+            return (uniform * self.setting.arms).astype(np.intp)
+        target = total / (1 - self.gamma)
+        share = target * (self.gamma / self.setting.arms)
+        target *= uniform
+        arm: Array = np.zeros(len(uniform), dtype=np.int8 if self.setting.arms < 128 else np.int64)
         below = np.zeros_like(total)
         for row in self._weights[:-1]:
             below += row
-            arm += target >= below
-        if self.gamma > 0:
-            explored = np.minimum(uniform, self.gamma) * (self.setting.arms / self.gamma)
-            np.copyto(arm, explored.astype(np.int16), where=uniform < self.gamma)
+            below += share
+            reached: Array = target >= below
+            arm += reached.view(np.int8)
         return arm
 
 

@@ -20,7 +20,8 @@ from audit.errors import UsageError
 
 RATE = 0.42
 _NODES = 96
-_MOST_DRAWS = 64
+_MOST_DRAWS = 256
+_POLE = 1e-9
 
 
 class Ftpl(Estimating):
@@ -68,7 +69,7 @@ class Ftpl(Estimating):
         np.sqrt(inverse, out=inverse)
         np.reciprocal(inverse, out=inverse)
         inverse -= self._gaps
-        return np.asarray(inverse.argmax(axis=0))
+        return leading(inverse)
 
     def follow(self, arm: Array) -> Floats:
         """Play given arms; their log-probabilities, shape (n,)."""
@@ -78,10 +79,7 @@ class Ftpl(Estimating):
 
     def update(self, arm: Array, feedback: Floats) -> None:
         """Add the feedback times the number of redraws until the arm came up again."""
-        if self._known is None:
-            counts = self._redraws(arm)
-        else:
-            counts = np.minimum(self._rng.geometric(np.minimum(self._known, 1.0)), self.cap)
+        counts = self._redraws(arm) if self._known is None else self._inverted(self._known)
         self.count_in(arm, feedback, counts)
 
     def count_in(self, arm: Array, feedback: Floats, counts: Array) -> None:
@@ -89,43 +87,60 @@ class Ftpl(Estimating):
         self.hidden = {"redraws": counts}
         self._add(arm, feedback * counts)
 
+    def _inverted(self, chance: Floats) -> Array:
+        """Geometric counts of known chance by inversion, shape (n,)."""
+        uniform = np.maximum(self._rng.random(len(chance)), 1e-300)
+        lost = np.log1p(-np.minimum(chance, 1 - 1e-15))
+        counts = np.ceil(np.log(uniform) / np.minimum(lost, -1e-300))
+        return np.clip(counts, 1, self.cap).astype(np.int64)
+
     def _redraws(self, arm: Array) -> Array:
         """Geometric counts, shape (n,): redraw in every unfinished trial until its arm wins.
 
-        Given the perturbation r of the arm, the others all lose with probability
-        ``exp(-sum_k (r - gap + gap_k)^-2)``, so a redraw needs one perturbation and one coin. The
+        Given the perturbation ``r = E^(-1/2)`` of the arm, the others all lose with probability
+        ``exp(-sum_k (r - gap + gap_k)^-2)``, so a redraw needs two exponentials and no more. The
         fewer trials are left, the more redraws of each are made at once.
         """
         counts = np.full(len(arm), self.cap)
-        left, done = np.arange(len(arm)), 0
-        own, others = self._at(self._gaps, arm), self._others(arm)
+        left, done, many = np.arange(len(arm)), 0, 1
+        gaps = self._gaps - self._at(self._gaps, arm)
         while len(left) and done < self.cap:
-            many = min(_MOST_DRAWS, self.cap - done, max(1, len(arm) // len(left)))
-            wins = self._wins(own[left], others[:, left], many)
-            first = wins.argmax(axis=0)
-            hit = wins[first, np.arange(len(left))]
+            wins = self._wins(gaps, many)
+            first = wins.argmax(axis=0) if many > 1 else np.zeros(len(left), dtype=np.intp)
+            hit = wins[first, np.arange(len(left))] if many > 1 else wins[0]
             counts[left[hit]] = done + 1 + first[hit]
-            left, done = left[~hit], done + many
+            kept = np.flatnonzero(~hit)
+            left, gaps = left[kept], np.take(gaps, kept, axis=1)
+            done += many
+            many = min(_MOST_DRAWS, self.cap - done, len(arm) // max(1, 2 * len(left)) + 1)
         return counts
 
-    def _others(self, arm: Array) -> Floats:
-        """Gaps of the arms not played, shape (K - 1, n)."""
-        rows = np.arange(self.setting.arms - 1)[:, None]
-        return np.take_along_axis(self._gaps, rows + (rows >= arm), axis=0)
-
-    def _wins(self, own: Floats, others: Floats, many: int) -> Array:
-        """Whether the arm wins in each of `many` redraws, shape (many, n)."""
-        perturbed = self._rng.standard_exponential((many, len(own)))
-        np.sqrt(perturbed, out=perturbed)
-        np.reciprocal(perturbed, out=perturbed)
-        perturbed -= own
-        needed = np.zeros_like(perturbed)
-        for gap in others:
-            height = np.maximum(perturbed + gap, 1e-150)
+    def _wins(self, gaps: Floats, many: int) -> Array:
+        """Whether the arm wins in each of `many` redraws, shape (many, n), its own gap being 0."""
+        own, spare = self._rng.standard_exponential((2, many, gaps.shape[1]))
+        spare += own
+        np.sqrt(own, out=own)
+        np.reciprocal(own, out=own)
+        # Closer than this to the pole of the nearest rival the arm loses for sure.
+        nearest = gaps.min(axis=0)
+        np.maximum(own, _POLE * (1 + np.abs(nearest)) - nearest, out=own)
+        for gap in gaps:
+            height = own + gap
             height *= height
-            needed += np.reciprocal(height, out=height)
-        # All others lose with probability exp(-needed): an exponential exceeds `needed`.
-        return self._rng.standard_exponential(perturbed.shape) > needed
+            spare -= np.reciprocal(height, out=height)
+        # All others lose with probability exp(-needed), so an exponential has to exceed that; the
+        # sum over all arms holds the arm's own E too, which `spare` was given in advance.
+        return np.asarray(spare > 0)
+
+
+def leading(scores: Floats) -> Array:
+    """Index of the largest entry of every column, shape (n,); faster than argmax for few rows."""
+    best, arm = scores[0].copy(), np.zeros(scores.shape[1], dtype=np.intp)
+    for index, row in enumerate(scores[1:], start=1):
+        better = row > best
+        arm += (index - arm) * better
+        np.maximum(best, row, out=best)
+    return arm
 
 
 def frechet_law(gaps: Floats) -> Floats:

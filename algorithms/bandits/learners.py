@@ -74,12 +74,13 @@ def draw(probs: Floats, rng: np.random.Generator) -> Array:
         Arms, shape (n,).
     """
     uniform = rng.random(probs.shape[1])
-    arm = np.zeros(probs.shape[1], dtype=np.intp)
+    arm: Array = np.zeros(probs.shape[1], dtype=np.int8 if len(probs) < 128 else np.int64)
     below = np.zeros(probs.shape[1])
     for row in probs[:-1]:
         below += row
-        arm += uniform >= below
-    return arm
+        reached: Array = uniform >= below
+        arm += reached.view(np.int8)
+    return arm.astype(np.intp)
 
 
 class Estimating:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from algorithms.bandits.conversion import BatchedLaplace, PerRoundLaplace
+from algorithms.bandits.conversion import BatchedLaplace
+from algorithms.bandits.per_round import PerRoundLaplace
 from algorithms.bandits.release import Floats
 from audit.pair import Pair
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from algorithms.calibration.base import Calibrated, require_positive
+from algorithms.primitives.tilting import gaussian_log_weights
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, gaussian_delta, gaussian_mu
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -112,11 +113,27 @@ class Gaussian(Calibrated):
         """``(|y - right|^2 - |y - left|^2) / (2 scale^2)``, shape (n,)."""
         return gaussian_llr(views["value"], pair.left, pair.right, self.declared_scale)
 
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Array], Floats]:
+        """Answers from the law proportional to ``exp(tilt L) P_left``, and their log weights."""
+        emitted = self.run(pair.left, n, rng)
+        emitted["value"] = emitted["value"] + tilt * _difference(pair)
+        losses = gaussian_llr(emitted["value"], pair.left, pair.right, self.declared_scale)
+        return emitted, gaussian_log_weights(losses, self.mu(pair), tilt)
+
+    def mu(self, pair: Pair) -> float:
+        """Distance of the answers over the scale."""
+        return float(np.linalg.norm(np.ravel(_difference(pair)))) / self.declared_scale
+
     def exact_profile(self, pair: Pair, epsilon: float) -> float:
         """Profile of mu-GDP with mu the distance of the answers over the scale."""
-        difference = np.asarray(pair.left, dtype=float) - np.asarray(pair.right, dtype=float)
-        mu = float(np.linalg.norm(np.ravel(difference))) / self.declared_scale
+        mu = self.mu(pair)
         return gaussian_delta(mu, epsilon) if mu else 0.0
+
+
+def _difference(pair: Pair) -> Floats:
+    return np.asarray(pair.left, dtype=float) - np.asarray(pair.right, dtype=float)
 
 
 @dataclass(frozen=True)

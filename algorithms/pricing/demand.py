@@ -64,7 +64,7 @@ class Link:
     def clipped(self, outcomes: npt.ArrayLike) -> Floats:
         """Outcomes as floats in their public range."""
         low = -self.bound if self.name == "linear" else 0.0
-        return np.clip(np.asarray(outcomes, dtype=float), low, self.bound)
+        return np.asarray(np.clip(np.asarray(outcomes, dtype=float), low, self.bound))
 
     @property
     def spread(self) -> float:

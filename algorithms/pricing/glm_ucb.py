@@ -53,11 +53,11 @@ class GlmUcb:
         UsageError: For a parameter out of its range.
     """
 
-    rounds: int = 48
+    rounds: int = 64
     epsilon: float = 1.0
     delta: float = 1e-6
-    bonus: float = 0.5
-    explore: int = 16
+    bonus: float = 0.1
+    explore: int = 32
     market_seed: int = 1
 
     def __post_init__(self) -> None:

@@ -112,7 +112,7 @@ class PrivateLinUcb:
 
     @property
     def declared_scale(self) -> float:
-        """s of the Gaussian noise, or ``sqrt(L^2 + B^2)`` of the Wishart columns."""
+        """S of the Gaussian noise, or ``sqrt(L^2 + B^2)`` of the Wishart columns."""
         if self.noise == "wishart":
             return math.sqrt(self.size)
         log = math.log(4 / self.delta)
@@ -124,17 +124,21 @@ class PrivateLinUcb:
         logs = math.log(8 * self.levels / self.delta) * math.log(2 / self.delta)
         return self.dimension + 1 + math.ceil(224 * self.levels * logs / self.epsilon**2)
 
-    @property
-    def shift(self) -> float:
-        """Multiple of the identity that the optimiser adds to a released Gram matrix."""
+    def shift(self, released: int) -> float:
+        """Multiple of the identity that the optimiser adds to a Gram matrix, a public constant.
+
+        Args:
+            released: Records in the matrix; a sum of fewer Wishart nodes must lose less.
+        """
         root = math.sqrt(self.dimension)
         if self.noise == "gaussian":
             spread = math.sqrt(2 * self.levels) * self.declared_scale * self.noise_factor
             return 2 * spread * (4 * root + 2 * math.log(2 * self.rounds / self.failure))
+        if not released:
+            return self.size
         tail = math.sqrt(2 * math.log(8 * self.rounds / self.failure))
-        mass = math.sqrt(self.levels * self.freedom)
-        excess = self.size * ((mass - root - tail) ** 2 - 4 * mass * (root + tail))
-        return -excess
+        mass = math.sqrt(released.bit_count() * self.freedom)
+        return -self.size * ((mass - root - tail) ** 2 - 4 * mass * (root + tail))
 
     def noise_scaled(self, factor: float) -> PrivateLinUcb:
         """The same mechanism and claim with all Gaussian noise multiplied by `factor`."""
@@ -162,9 +166,9 @@ class PrivateLinUcb:
             rewards = np.where(turn % 2, self.bound / 2, -self.bound / 2)
             contexts[0], rewards[0] = context, reward
             sides.append({"contexts": contexts, "rewards": rewards})
-        return Pair(*sides, label=label, relation="replace-one")
+        return Pair(sides[0], sides[1], label=label, relation="replace-one")
 
-    def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
+    def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Play `n` times.
 
         Returns:
@@ -237,17 +241,17 @@ class PrivateLinUcb:
         exact, sums = np.zeros((n, width)), np.empty((n, self.rounds - 1, width))
         seen = np.zeros((n, width))
         for t in range(self.rounds):
-            actions[:, t] = self._choose(contexts[t], seen)
+            actions[:, t] = self._choose(contexts[t], seen, self.shift(t))
             if t < self.rounds - 1:
                 chosen = actions[:, t]
                 exact += _triangle(contexts[t][chosen], rewards[t][chosen])
                 seen = sums[:, t] = release(exact, t)
         return actions, sums
 
-    def _choose(self, contexts: Floats, entries: Floats) -> Integers:
+    def _choose(self, contexts: Floats, entries: Floats, shift: float) -> Integers:
         """Optimistic arm of every trial: ``argmax x^T theta + b ||x||_{V^-1}``."""
         d = self.dimension
-        whole = self._symmetric(entries) + self.shift * np.eye(d + 1)
+        whole = self._symmetric(entries) + shift * np.eye(d + 1)
         values, vectors = np.linalg.eigh(whole[:, :d, :d])
         # A shift that failed is repaired by flooring, which is post-processing.
         inverse = 1 / np.maximum(values, 1e-6 * self.size)

@@ -79,14 +79,14 @@ def market_of(data: Mapping[str, Any], public: Constants) -> Market:
 
 
 def truth(wide: int) -> Floats:
-    """theta of the test market: 2 for every taste, 4.5 for every price sensitivity; shape (2k,)."""
+    """Theta of the test market: 2 for every taste, 4.5 for every price sensitivity; shape (2k,)."""
     return np.repeat([2.0, 4.5], wide)
 
 
 def draw_contexts(rounds: int, wide: int, rng: np.random.Generator) -> Floats:
     """Contexts spread over the positive part of the unit sphere, shape (rounds, wide)."""
     rows = np.abs(rng.standard_normal((rounds, wide)))
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def draw_valuations(contexts: Floats, theta: Floats, uniforms: Floats) -> Floats:
@@ -114,5 +114,3 @@ def sample_market(rounds: int, wide: int = 2, seed: int = 1) -> dict[str, Floats
         "contexts": contexts,
         "valuations": draw_valuations(contexts, truth(wide), rng.random(rounds)),
     }
-
-

@@ -30,6 +30,7 @@ from scipy import special
 from algorithms.pricing.demand import Link
 from algorithms.primitives.accounting import capped_share, loss_bound_delta, smallest
 from audit.claim import gaussian_mu
+from audit.errors import UsageError
 
 _WIDEST = 1e9
 
@@ -127,9 +128,7 @@ def hs_rep_delta(budget: Budget, nu: float, mu: float = 0.0) -> float:
         mu: Parameter of Gaussian releases made beside the calls.
     """
     offset, width = loss_bound(budget, nu)
-    return loss_bound_delta(
-        budget.epsilon, calls=budget.calls, offset=offset, width=width, mu=mu
-    )
+    return loss_bound_delta(budget.epsilon, calls=budget.calls, offset=offset, width=width, mu=mu)
 
 
 def loss_bound(budget: Budget, nu: float) -> tuple[float, float]:
@@ -172,3 +171,33 @@ NOISES: dict[str, Callable[[Budget], float]] = {
     "hs_add": hs_add,
     "hs_rep": hs_rep,
 }
+RELATIONS = {
+    "kst_zeta": "add-remove",
+    "hs_add": "add-remove",
+    "kst_gamma": "replace-one",
+    "hs_rep": "replace-one",
+    # Calibrated for a changed outcome only, which is less than replacing a record.
+    "exact_label": "declared",
+}
+
+
+def check_theorem(calibration: str, budget: Budget) -> None:
+    """Whether the theorem behind a calibration covers a budget.
+
+    Raises:
+        UsageError: For a ridge or a radius outside of it.
+    """
+    floor, low = ridge_floor(budget), budget.link.curvature
+    label, free = calibration == "exact_label", math.isinf(budget.radius)
+    if calibration.startswith("kst") and budget.ridge < floor:
+        _refuse(f"ridge >= {floor:.6g} with {calibration}", f"ridge={budget.ridge!r}")
+    if calibration == "hs_add" and not free:
+        _refuse("radius inf with hs_add", f"radius={budget.radius!r}")
+    if calibration == "hs_add" and budget.ridge <= low:
+        _refuse(f"ridge > {low:g} with hs_add", f"ridge={budget.ridge!r}")
+    if budget.link.name == "linear" and free and not label:
+        _refuse("a finite radius with linear demand", f"radius={budget.radius!r}")
+
+
+def _refuse(expected: str, got: str) -> None:
+    raise UsageError(f"objective perturbation: expected {expected}, got {got}")

@@ -82,9 +82,7 @@ class CellPricing:
     def claim(self) -> PureDp:
         """Pure epsilon for replacing one customer."""
         source = "after Chen, Miao and Wang (2021), " + ("local" if self.local else "central")
-        return PureDp(
-            epsilon=self.epsilon, view=self.view, relation="replace-one", source=source
-        )
+        return PureDp(epsilon=self.epsilon, view=self.view, relation="replace-one", source=source)
 
     @property
     def declared_scale(self) -> float:
@@ -118,7 +116,7 @@ class CellPricing:
             data = {"contexts": spread.copy(), "valuations": spread[::-1].copy()}
             data["contexts"][place], data["valuations"][place] = context, valuation
             sides.append(data)
-        return Pair(*sides, label=label, relation="replace-one")
+        return Pair(sides[0], sides[1], label=label, relation="replace-one")
 
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Play `n` times.

@@ -193,7 +193,7 @@ class LaplaceTree:
 
     def _nodes(self, data: Mapping[str, Any]) -> Floats:
         sums = np.cumsum(self._values(data))[None]
-        return tree.node_values(sums, np.arange(self.records))[0]
+        return np.asarray(tree.node_values(sums, np.arange(self.records))[0])
 
     def _values(self, data: Mapping[str, Any]) -> Floats:
         values = np.asarray(data["values"], dtype=float)
@@ -202,7 +202,7 @@ class LaplaceTree:
                 f"LaplaceTree: expected {self.records} values, got shape {values.shape}. Set "
                 "records to the length of the stream"
             )
-        return np.clip(values, 0.0, 1.0)
+        return np.asarray(np.clip(values, 0.0, 1.0))
 
 
 def _require(met: bool, expected: str, **got: object) -> None:

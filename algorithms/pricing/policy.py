@@ -31,7 +31,8 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.pricing.constants import Constants, constants
-from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, sample_market
+from algorithms.pricing.inversion import price_score
+from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, sample_market, truth
 from algorithms.pricing.noise import Budget, loss_bound
 from algorithms.pricing.releasers import Drawn
 from algorithms.pricing.rounds import Course, play
@@ -156,9 +157,7 @@ class PrivatePricing:
         """Profile that the noise drawn guarantees for all releases together."""
         offset, width = loss_bound(self.budget, self.public.nu * self.noise_factor)
         mu = self.covariance_mu / self.noise_factor
-        return loss_bound_delta(
-            epsilon, calls=self.public.cap, offset=offset, width=width, mu=mu
-        )
+        return loss_bound_delta(epsilon, calls=self.public.cap, offset=offset, width=width, mu=mu)
 
     @property
     def covariance_mu(self) -> float:
@@ -200,8 +199,14 @@ class PrivatePricing:
         if place < 0:
             place = 3 * self.public.rounds // 4 if self.view == "prices_all" else 0
         first, last = np.eye(self.public.wide)[[0, -1]]
+        nobody = self.pair(
+            data, (first, NEVER), (0 * first, NEVER), "customer against nobody", place
+        )
+        if self.view == "prices_all":
+            # Nobody's best price is always the ceiling: no other pair tells as much.
+            return (nobody,)
         return (
-            self.pair(data, (first, NEVER), (0 * first, NEVER), "customer against nobody", place),
+            nobody,
             self.pair(data, (first, ALWAYS), (last, NEVER), "customer replaced", place),
             self.pair(data, (first, ALWAYS), (first, NEVER), "outcome flipped", place),
         )
@@ -220,7 +225,7 @@ class PrivatePricing:
             side = {name: column.copy() for name, column in data.items()}
             side["contexts"][place], side["valuations"][place] = context, valuation
             sides.append(side)
-        return Pair(*sides, label=f"{label}, round {place + 1}", relation="replace-one")
+        return Pair(sides[0], sides[1], label=f"{label}, round {place + 1}", relation="replace-one")
 
     def regime(self, data: Mapping[str, Any], n: int = _PROBE) -> Regime:
         """What the policy does on `data`, from `n` trials of their own."""
@@ -251,6 +256,22 @@ class PrivatePricing:
         """Exact ``ln P_left/P_right`` of the releases, shape (n,)."""
         markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
         return log_ratio(self._noisy, markets, pair.position, views)
+
+    def price_score(self, views: Views, pair: Pair) -> Floats:
+        """A score of prices alone, whichever of them are in view; shape (n,).
+
+        The adversary is taken to know the test market's demand roughly, as a place to start.
+        """
+        shown, place = views["prices"], pair.position
+        prices = np.full((len(shown), self.public.rounds), np.nan)
+        after = shown.shape[1] == self.public.rounds - place - 1
+        start = place + 1 if after else 0
+        rounds = np.arange(start, self.public.rounds)
+        if shown.shape[1] == self.public.rounds - 1:
+            rounds = np.delete(np.arange(self.public.rounds), place)
+        prices[:, rounds] = shown
+        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
+        return price_score(self._noisy, markets, prices, truth(self.public.wide))
 
     @property
     def _noisy(self) -> Constants:

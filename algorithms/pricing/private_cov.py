@@ -31,6 +31,7 @@ from algorithms.pricing.calibration import CALIBRATIONS
 from algorithms.pricing.features import FEATURE_MAPS, checked
 from algorithms.primitives import tree
 from algorithms.primitives.symmetric import SHAPES, NoiseShape
+from algorithms.primitives.tilting import gaussian_log_weights
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, gaussian_delta
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -187,17 +188,14 @@ class PrivateCov:
         Raises:
             UsageError: For features of another shape or with a norm above 1.
         """
-        exact = np.cumsum(self._outer(data), axis=0)
         sums = self._noise(n, rng)
-        sums += exact
+        sums += self._exact(self._outer(data))
         return {"sums": sums}
 
     def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
         """Exact ``ln P_left/P_right`` of the transcript: Gaussian, node by node; shape (n,)."""
         everything = np.arange(self.records)
-        left, right = (
-            np.cumsum(self._outer(side), axis=0)[None] for side in (pair.left, pair.right)
-        )
+        left, right = (self._exact(self._outer(side))[None] for side in (pair.left, pair.right))
         shift = self._shift(pair)
         moved = np.flatnonzero(np.any(shift != 0, axis=1))
         middle = self._independent((left + right) / 2, everything)[0, moved]
@@ -205,6 +203,17 @@ class PrivateCov:
         seen = self._independent(views["sums"], moved)
         ratio = np.einsum("nkd,kd->n", seen, weight) - np.sum(middle * weight)
         return np.asarray(ratio, dtype=float)
+
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Transcripts from the law proportional to ``exp(tilt L) P_left``, and log weights."""
+        emitted = self.run(pair.left, n, rng)
+        moved = self._outer(pair.left) - self._outer(pair.right)
+        emitted["sums"] += tilt * self._exact(moved)
+        form = np.full(n, "", dtype=object)
+        losses = self.log_likelihood_ratio(Views(form, emitted), pair)
+        return emitted, gaussian_log_weights(losses, self.mu(pair), tilt)
 
     def mu(self, pair: Pair) -> float:
         """Exact Gaussian parameter of the transcript on a pair: ``sqrt(c_t) ||M||_O``."""
@@ -227,9 +236,13 @@ class PrivateCov:
         features = checked(data["features"], (self.records, self.dimension))
         return self._shape.outer(features)
 
+    def _exact(self, outer: Floats) -> Floats:
+        """Released sums without their noise: (N, D) to (N, D), linear."""
+        return np.cumsum(outer, axis=0)
+
     def _shift(self, pair: Pair) -> Floats:
         # Rows are subtracted before they are summed, so untouched nodes are exactly zero.
-        moved = np.cumsum(self._outer(pair.left) - self._outer(pair.right), axis=0)
+        moved = self._exact(self._outer(pair.left) - self._outer(pair.right))
         nodes: Floats = self._independent(moved[None], np.arange(self.records))[0]
         return nodes
 

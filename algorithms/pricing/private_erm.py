@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.pricing.canaries import background, canary_pair
 from algorithms.pricing.demand import link
 from algorithms.pricing.features import checked
 from algorithms.pricing.likelihoods import Common
@@ -73,13 +74,8 @@ class _Fit:
 
     def pair(self, left: tuple[Floats, float], right: tuple[Floats, float], label: str) -> Pair:
         """Neighbours that differ in the first record: features, shape (d,), and outcome."""
-        turn, sides = np.arange(self.records), []
-        for features, outcome in (left, right):
-            rows = np.eye(self.dimension)[turn % self.dimension]
-            outcomes = (turn // self.dimension % 2).astype(float)
-            rows[0], outcomes[0] = features, outcome
-            sides.append({"features": rows, "outcomes": outcomes})
-        return Pair(*sides, label=label, relation="replace-one")
+        data = background(self.records, self.dimension, _LOGISTIC)
+        return canary_pair(data, left, right, label)
 
     def _model(self, data: Mapping[str, Any], ridge: float) -> Common:
         features = checked(data["features"], (self.records, self.dimension))
@@ -104,7 +100,7 @@ class GammaPerturbation(_Fit):
 
     @property
     def share(self) -> tuple[float, float]:
-        """eps' and the total ridge n (Lam + Delta)."""
+        """Eps' and the total ridge n (Lam + Delta)."""
         total = self.records * self.ridge
         left = self.epsilon - 2 * math.log1p(_LOGISTIC.curvature / total)
         if left > 0:

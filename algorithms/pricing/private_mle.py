@@ -27,29 +27,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.pricing.canaries import background, canary_pair
 from algorithms.pricing.demand import Link, link
-from algorithms.pricing.features import checked
+from algorithms.pricing.features import FEATURE_MAPS, checked
 from algorithms.pricing.likelihoods import Common
-from algorithms.pricing.noise import NOISES, Budget, loss_bound, ridge_floor
+from algorithms.pricing.noise import (
+    NOISES,
+    RELATIONS,
+    Budget,
+    check_theorem,
+    loss_bound,
+    ridge_floor,
+)
 from algorithms.primitives.accounting import gaussian_profile, loss_bound_delta
 from algorithms.primitives.objective import Tilted, minimise
 from algorithms.primitives.objective_law import log_density
 from audit.claim import AnyClaim, ApproxDp, GaussianDp
 from audit.errors import UsageError
 from audit.pair import Pair
+from audit.table import Table, customer_pairs
 from audit.view import Views
 
 Floats = npt.NDArray[np.float64]
 
 SOURCE = "Chen, Simchi-Levi and Wang (2022), Management Science, Algorithm 3 (PrivateMLE)"
-RELATIONS = {
-    "kst_zeta": "add-remove",
-    "hs_add": "add-remove",
-    "kst_gamma": "replace-one",
-    "hs_rep": "replace-one",
-    # Calibrated for a changed outcome only, which is less than replacing a record.
-    "exact_label": "declared",
-}
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,9 @@ class PrivateMle:
         _require(self.claim_as in exact, f"one of {', '.join(exact)}", claim_as=self.claim_as)
         ordered = all(1 <= a <= self.records for a in self.times)
         _require(ordered, f"times from 1 to {self.records}", times=self.times)
-        self._check_theorem()
+        check_theorem(self.calibration, self.budget)
+        coming = RELATIONS[self.calibration] == "add-remove" and len(self.times) > 0
+        _require(not coming, "no times when records come and go", times=self.times)
 
     @property
     def link(self) -> Link:
@@ -190,30 +193,42 @@ class PrivateMle:
         label: str = "",
         position: int = 0,
     ) -> Pair:
-        """Neighbours that differ in one record; the others are axis vectors with both outcomes.
-
-        Args:
-            left: Features, shape (d,), and outcome of the record on the left side.
-            right: The same on the right side.
-            label: Name for reports.
-            position: 0-based place of the record.
-        """
-        sides = []
-        for features, outcome in (left, right):
-            data = self.background()
-            data["features"][position], data["outcomes"][position] = features, outcome
-            checked(data["features"], data["features"].shape)
-            sides.append(data)
+        """Neighbours that differ in one record; see `algorithms.pricing.canaries`."""
         relation = RELATIONS[self.calibration]
         relation = "replace-one" if relation == "add-remove" else relation
-        return Pair(*sides, label=label, relation=relation)
+        return canary_pair(self.background(), left, right, label, position, relation)
 
     def background(self) -> dict[str, Floats]:
-        """Records that are on no one's side: axis vectors in turn, outcomes balanced."""
-        turn = np.arange(self.records)
-        low = self.link.bound - self.link.spread
-        outcomes = np.where(turn // self.dimension % 2, low, self.link.bound)
-        return {"features": np.eye(self.dimension)[turn % self.dimension], "outcomes": outcomes}
+        """Records that are on no one's side."""
+        return background(self.records, self.dimension, self.link)
+
+    def with_table(self, table: Table, feature_map: str = "interaction") -> PrivateMle:
+        """The same mechanism on real customers, their prices and what they did.
+
+        The pairs replace the first customer by the worst one that the public bounds allow and by
+        the real one whose features and outcome are farthest away.
+
+        Args:
+            table: At least two customers.
+            feature_map: As for `algorithms.pricing.private_cov.PrivateCov.with_table`.
+
+        Raises:
+            UsageError: For an unknown map or a calibration that is not for replaced customers.
+        """
+        _require(feature_map in FEATURE_MAPS, f"one of {', '.join(FEATURE_MAPS)}", map=feature_map)
+        proper = RELATIONS[self.calibration] == "replace-one"
+        _require(proper, "a replace-one calibration", calibration=self.calibration)
+
+        def featured(data: Mapping[str, Floats]) -> dict[str, Floats]:
+            rows = FEATURE_MAPS[feature_map](data["contexts"], data["prices"])
+            return {"features": rows, "outcomes": data["outcomes"]}
+
+        pairs = tuple(
+            Pair(featured(p.left), featured(p.right), label=p.label, relation="replace-one")
+            for p in customer_pairs(table)
+        )
+        width = pairs[0].left["features"].shape[1]
+        return replace(self, dimension=width, records=len(table), inputs=pairs)
 
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Release all minimisers, `n` times.
@@ -224,12 +239,30 @@ class PrivateMle:
         Raises:
             UsageError: For features of another shape or with a norm above 1.
         """
-        tilts = self._tilts(n, rng)
-        columns = [
-            minimise(Tilted(model, tilts[:, k]), n, radius=self.radius, scale=self.scale)
-            for k, model in enumerate(self._models(data))
-        ]
-        return {"thetas": np.stack(columns, axis=1)}
+        return {"thetas": self._release(self._models(data), self._tilts(n, rng))}
+
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Plays of the left input in which large losses are common, for white-box certificates.
+
+        The noise is shifted by ``tilt (g - g')``, the records' gradients taken at 0; for a flipped
+        outcome that is the law proportional to ``exp(tilt L) P``.
+
+        Returns:
+            The emitted columns and the log importance weights, shape (n,).
+        """
+        left, right = self._models(pair.left), self._models(pair.right)
+        zero = np.zeros((1, self.dimension))
+        shift = np.array(
+            [
+                a.derivatives(zero)[0][0] - b.derivatives(zero)[0][0]
+                for a, b in zip(left, right, strict=True)
+            ]
+        )
+        tilts = self._tilts(n, rng) + tilt * shift
+        log_weights = np.sum(tilt * shift * (tilt * shift / 2 - tilts), axis=(1, 2)) / self.scale**2
+        return {"thetas": self._release(left, tilts)}, log_weights
 
     def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
         """Exact ``ln P_left/P_right``, interior or boundary as each theta requires; shape (n,)."""
@@ -265,6 +298,13 @@ class PrivateMle:
         calls = len(self.call_times)
         return loss_bound_delta(epsilon, calls=calls, offset=offset, width=width)
 
+    def _release(self, models: Sequence[Common], tilts: Floats) -> Floats:
+        columns = [
+            minimise(Tilted(m, tilts[:, k]), len(tilts), radius=self.radius, scale=self.scale)
+            for k, m in enumerate(models)
+        ]
+        return np.stack(columns, axis=1)
+
     def _removed(self) -> Pair:
         data = self.background()
         rest = {name: column[1:] for name, column in data.items()}
@@ -294,21 +334,6 @@ class PrivateMle:
             Common(self.link, features[:used], outcomes[:used], strength)
             for used in self.call_times
         ]
-
-    def _check_theorem(self) -> None:
-        budget = self.budget
-        if self.calibration.startswith("kst"):
-            floor = ridge_floor(budget)
-            _require(budget.ridge >= floor, f"ridge >= {floor:.6g}", ridge=self.ridge)
-        if RELATIONS[self.calibration] == "add-remove":
-            _require(len(self.times) == 0, "no times when records come and go", times=self.times)
-        if self.calibration == "hs_add":
-            low = budget.link.curvature
-            _require(math.isinf(self.radius), "radius inf with hs_add", radius=self.radius)
-            _require(budget.ridge > low, f"ridge > {low:g} with hs_add", ridge=self.ridge)
-        bounded = self.demand == "logistic" or math.isfinite(self.radius)
-        bounded = bounded or self.calibration == "exact_label"
-        _require(bounded, "a finite radius with linear demand", radius=self.radius)
 
 
 def _require(met: bool, expected: str, **got: object) -> None:

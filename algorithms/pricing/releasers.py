@@ -87,7 +87,7 @@ class Drawn:
         """The released prefix sum, one row per drawn entry: shape (D, n)."""
         if not self._pushed or self.public.sigma == 0:
             return self._exact
-        return self._exact + self._noise[_level(self._pushed)]
+        return np.asarray(self._exact + self._noise[_level(self._pushed)], dtype=float)
 
     def estimate(self, t: int, rows: Rows, course: Course) -> Floats:
         """Private estimates of some trials from the first t records, shape (r, d)."""

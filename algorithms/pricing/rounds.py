@@ -76,7 +76,7 @@ class Optimiser:
     def update(self, rows: Rows, theta: Floats, covariance: Floats) -> None:
         """New estimates for some trials: theta (r, d), covariance (r, d, d)."""
         self.theta[rows] = theta
-        self._set_inverse(rows, np.linalg.inv(covariance))
+        self._set_inverse(rows, np.asarray(np.linalg.inv(covariance), dtype=float))
 
     def prices(self, context: Floats) -> Floats:
         """Best grid prices for one customer, shape (n,); the lowest wins ties."""
@@ -107,7 +107,7 @@ class Optimiser:
         demand += width
         np.clip(demand, 0, self.public.bound, out=demand)
         demand *= self._grid
-        return demand.argmax(axis=1)
+        return np.asarray(demand.argmax(axis=1), dtype=np.intp)
 
     def _set_inverse(self, rows: Rows, inverse: Floats) -> None:
         k, count = self.public.wide, len(rows)

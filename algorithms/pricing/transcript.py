@@ -52,7 +52,9 @@ class Replayed:
         """Nothing to do: the sums are in the transcript."""
 
 
-def log_ratio(public: Constants, markets: tuple[Market, Market], place: int, views: Views) -> Floats:
+def log_ratio(
+    public: Constants, markets: tuple[Market, Market], place: int, views: Views
+) -> Floats:
     """``ln P_left/P_right`` of a transcript, shape (n,).
 
     Args:
@@ -135,7 +137,8 @@ def _estimator_ratio(
 def features(context: Floats, prices: Floats) -> Floats:
     """``(x, -p x)/sqrt(2)`` of one customer at prices of shape (n,): (n, 2k)."""
     rows = np.broadcast_to(context, (len(prices), len(context)))
-    return np.concatenate([rows, -prices[:, None] * rows], axis=1) / np.sqrt(2)
+    both = np.concatenate([rows, -prices[:, None] * rows], axis=1)
+    return np.asarray(both / np.sqrt(2), dtype=float)
 
 
 def _path(record: int, records: int) -> npt.NDArray[np.int64]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,7 @@ class UniformPrice:
     def claim(self) -> PureDp:
         """Pure epsilon with all prices in view."""
         source = "Laplace mechanism on revenue sums: Dwork, McSherry, Nissim and Smith (2006)"
-        return PureDp(
-            epsilon=self.epsilon, view=self.view, relation="replace-one", source=source
-        )
+        return PureDp(epsilon=self.epsilon, view=self.view, relation="replace-one", source=source)
 
     @property
     def declared_scale(self) -> float:
@@ -145,7 +144,7 @@ class UniformPrice:
         reach = _TAIL * self._scales.max()
         kinks = np.sort(revenue)
         far = [kinks[0] - reach, *kinks, kinks[-1] + reach]
-        edges = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in zip(far, far[1:])]))
+        edges = np.unique(np.concatenate([np.linspace(a, b, 9) for a, b in pairwise(far)]))
         half = np.diff(edges)[:, None] / 2
         value = (edges[:-1, None] + half * (1 + nodes)).ravel()
         unit = (value[:, None] - revenue) / self._scales

@@ -68,7 +68,7 @@ def optimal(epsilon: float, delta: float, calls: int) -> list[tuple[float, float
             )
             for j in range(i)
         )
-        corners.append(((calls - 2 * i) * epsilon, 1 - (1 - delta) ** calls * (1 - excess)))
+        corners.append(((calls - 2 * i) * epsilon, 1 - (1 - delta) ** calls * (1 - float(excess))))
     return corners
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-STEPS = 64
+STEPS = 256
 _MOST_POINTS = 16_000
 
 

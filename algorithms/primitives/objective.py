@@ -62,7 +62,7 @@ class Tilted:
 
     def value(self, theta: Floats) -> Floats:
         """``J``, shape (n,)."""
-        return self.model.value(theta) + np.einsum("nd,nd->n", self.tilt, theta)
+        return np.asarray(self.model.value(theta) + np.einsum("nd,nd->n", self.tilt, theta))
 
     def derivatives(self, theta: Floats) -> tuple[Floats, Floats]:
         """Gradient (n, d) and Hessian (n, d, d)."""
@@ -149,7 +149,7 @@ def quadratic_minimiser(hessian: Floats, theta: Floats, gradient: Floats, radius
     target = np.einsum("nij,nj->ni", hessian, theta) - gradient
     target = np.einsum("nij,ni->nj", vectors, target)
     shift = np.zeros(len(theta)) if math.isinf(radius) else _secular(values, target, radius)
-    return np.einsum("nij,nj->ni", vectors, target / (values + shift[:, None]))
+    return np.asarray(np.einsum("nij,nj->ni", vectors, target / (values + shift[:, None])))
 
 
 def _secular(values: Floats, target: Floats, radius: float) -> Floats:

@@ -58,6 +58,8 @@ def log_density(model: Model, theta: Floats, nu: float, radius: float = math.inf
 def on_boundary(theta: Floats, radius: float) -> npt.NDArray[np.bool_]:
     """Whether ``| ||theta|| - R | <= 1e-7 R``, shape (n,)."""
     norm = np.linalg.norm(theta, axis=-1)
+    if math.isinf(radius):
+        return np.zeros(norm.shape, dtype=bool)
     return np.asarray(np.abs(norm - radius) <= BOUNDARY * radius)
 
 

@@ -17,6 +17,7 @@ from scipy import special
 from audit.claim import AnyClaim, ApproxDp, PureDp
 from audit.errors import UsageError
 from audit.record import CaseResult, Choice
+from audit.render.sentences import of_one_run
 
 Floats = npt.NDArray[np.float64]
 
@@ -122,10 +123,13 @@ def confidence_boxes(result: CaseResult) -> list[Box]:
 
     Returns:
         Two rectangles; none without trials on both sides, nor after an early stop, where
-        intervals for a fixed number of trials would claim too much.
+        intervals for a fixed number of trials would claim too much, nor for canaries that share
+        a run.
     """
     choice, counts = _testimony(result)
-    if choice is None or result.stopped or not counts.sum(axis=1).all():
+    if choice is None or result.stopped or of_one_run(result):
+        return []
+    if not counts.sum(axis=1).all():
         return []
     guess = np.asarray(choice.guess)
     return [_box(counts, says, result.alpha / 4) for says in (guess > 0, guess >= 0)]

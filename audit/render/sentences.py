@@ -32,6 +32,12 @@ LABELS: Mapping[str, str] = {
     "caught": "Caught, as it must be",
     "missed": "NOT caught",
 }
+ONE_RUN = ("one-run", "trade-off", "e-value")
+TESTS: Mapping[str, str] = {
+    "one-run": "guesses of one run (Steinke, Nasr and Jagielski 2023)",
+    "trade-off": "guesses of one run by trade-off curve (Mahloujifar, Melis and Chaudhuri 2024)",
+    "e-value": "e-value of the posteriors of one run",
+}
 ROLES: Mapping[str, str] = {
     "subject": "subject",
     "control": "control, known to be broken",
@@ -96,14 +102,14 @@ def _refuted(result: CaseResult) -> str:
 def _unrefuted(result: CaseResult) -> str:
     at = "" if result.parameter_lower is not None else f" at delta {number(result.delta)}"
     return (
-        f"{whole(result.trials)} trials of the {_view(result)} certified"
+        f"{_played(result)} of the {_view(result)} certified"
         f" {certified(result)}{at}; {_power(result)}"
     )
 
 
 def _blind(result: CaseResult) -> str:
     return (
-        f"{whole(result.trials)} trials of the {_view(result)} could not have caught a violation"
+        f"{_played(result)} of the {_view(result)} could not have caught a violation"
         f" of the size that matters; {_power(result)}"
     )
 
@@ -250,7 +256,26 @@ def _estimate(result: CaseResult) -> str:
     return f"{number(result.estimate)}{limit} (no guarantee)"
 
 
+def _played(result: CaseResult) -> str:
+    if of_one_run(result):
+        return f"{count(result.trials, 'canary', 'canaries')} of one run"
+    return f"{whole(result.trials)} trials"
+
+
+def of_one_run(result: CaseResult) -> bool:
+    """Whether the trials are canaries that share a run, and so are not independent."""
+    return result.choice is not None and result.choice.test in ONE_RUN
+
+
+def _guessed(result: CaseResult) -> int:
+    guess = result.choice.guess if result.choice else ()
+    rows = (row for block in result.counts.values() for row in block)
+    return sum(row[1] + row[2] for row in rows if guess[row[0]])
+
+
 def _trials(planned: PlannedCase, result: CaseResult) -> str:
+    if of_one_run(result):
+        return f"{_played(result)}, {whole(_guessed(result))} guessed"
     early = ", ended early" if result.stopped else ""
     return (
         f"{whole(result.trials)} testified, {whole(result.scouting)} scouted,"
@@ -260,6 +285,8 @@ def _trials(planned: PlannedCase, result: CaseResult) -> str:
 
 def _test(result: CaseResult) -> str:
     name = result.choice.test if result.choice else NOTHING
+    if name in TESTS:
+        return TESTS[name]
     return "betting (anytime-valid, ended early)" if result.stopped else f"{name} and betting"
 
 

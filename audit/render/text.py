@@ -76,8 +76,11 @@ def _header(console: Console, record: Record) -> None:
     if progress := say.progress_sentence(record):
         console.print(progress, style="yellow")
     stop = "with early stopping" if plan.early_stop else "without early stopping"
+    each = f"{whole(plan.trials)} trials each, {stop}"
+    if record.results and all(say.of_one_run(result) for result in record.results):
+        each = f"one run with {whole(plan.trials)} canaries each"
     console.print(
-        f"{count(len(record.results), 'case', 'cases')}, {whole(plan.trials)} trials each, {stop};"
+        f"{count(len(record.results), 'case', 'cases')}, {each};"
         f" seed {plan.seed}, {seconds(run.seconds)}.",
         style="dim",
     )

@@ -52,7 +52,7 @@ class Row:
 
 
 def smallest(certifies: Callable[[int], bool], top: int) -> int:
-    """Smallest v in 0..top with ``certifies(v)``, for a predicate that stays true; top + 1 if none."""
+    """Smallest v in 0..top with ``certifies(v)``, a predicate that stays true; top + 1 if none."""
     low, high = -1, top + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -118,13 +118,15 @@ def ranked_excess(epsilon: float, delta: float, trials: int, alpha: float) -> fl
 
     edge = [smallest(partial(rejects, w), trials) for w in range(trials + 1)]
     numbers, weights = revealed(trials, delta)
-    return first_passage(np.array(edge), float(special.expit(epsilon)), trials, numbers - k, weights)
+    return first_passage(
+        np.array(edge), float(special.expit(epsilon)), trials, numbers - k, weights
+    )
 
 
 def first_passage(
     edge: Integers, sure: float, steps: int, starts: Integers, weights: Floats
 ) -> float:
-    """P(v >= edge[w] at some step), v starting at `starts` and w at 0; each guess right with `sure`.
+    """P(v >= edge[w] at some step) for a walk of right and wrong guesses.
 
     Args:
         edge: Smallest v that rejects, for every number w of wrong guesses.

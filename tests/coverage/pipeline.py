@@ -74,7 +74,7 @@ def pipeline_rows(trials: int, audits: int) -> list[Row]:
     slack = tolerated(audits) / audits - ALPHA
     return [
         Row(
-            who=f"whole audit: {subject.name}",
+            who=f"whole audit, {audits} seeds: {subject.name}",
             epsilon=subject.epsilon,
             delta=subject.delta,
             trials=trials,

@@ -65,7 +65,9 @@ def gaussian_rows(trials: Iterable[int] = TRIALS) -> Iterator[Row]:
     """The bound on mu; the true parameter stands in the column of epsilon."""
     for n in trials:
         for mu in (0.1, 0.268, 1.0, 4.0):
-            yield Row("mu of a Gaussian", mu, 0.0, n, "0", ALPHA, laws.gaussian_excess(mu, n, ALPHA))
+            yield Row(
+                "mu of a Gaussian", mu, 0.0, n, "0", ALPHA, laws.gaussian_excess(mu, n, ALPHA)
+            )
 
 
 def points() -> Iterator[tuple[float, float]]:
@@ -78,11 +80,11 @@ def markdown(rows: Iterable[Row]) -> str:
     lines = [
         "# Coverage: how often a certified bound exceeds the truth",
         "",
-        "Each line is measured at the exact boundary of the null, against the worst law: randomised",
-        "response for delta = 0, and for delta > 0 the box that reveals the label with probability",
-        "delta, played by an adversary who knows which trials are revealed. A tolerance of 0 means",
-        "that the probability is exact, not simulated; otherwise a valid bound exceeds nominal +",
-        "tolerance with probability 1e-4. Written by `python -m tests.coverage.table`.",
+        "Each line is measured at the exact boundary of the null, against the worst law:",
+        "randomised response for delta = 0, and for delta > 0 the box that reveals the label with",
+        "probability delta, played by an adversary who knows which ones are revealed. A tolerance",
+        "of 0 means that the probability is exact, not simulated; otherwise a valid bound exceeds",
+        "nominal + tolerance with probability 1e-4. Written by `python -m tests.coverage.table`.",
         "",
         "|who|epsilon (or mu)|delta|trials|abstention|nominal|measured|tolerance|holds|",
         "|---|---|---|---|---|---|---|---|---|",

@@ -32,7 +32,9 @@ def test_binomial_epsilon_grows_with_right_and_falls_with_wrong_guesses(
 
 @FEW
 @given(COUNTS, COUNTS, DELTAS)
-def test_more_certainty_or_a_larger_delta_certify_less(right: int, wrong: int, delta: float) -> None:
+def test_more_certainty_or_a_larger_delta_certify_less(
+    right: int, wrong: int, delta: float
+) -> None:
     def certified(alpha: float, d: float) -> float:
         return bounds.binomial_epsilon(right, wrong, alpha, delta=d, trials=10_000)
 
@@ -41,7 +43,9 @@ def test_more_certainty_or_a_larger_delta_certify_less(right: int, wrong: int, d
 
 
 @FEW
-@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=8), DELTAS)
+@given(
+    st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=8), DELTAS
+)
 def test_the_walk_never_certifies_more_than_the_best_of_its_stops(
     table: list[tuple[int, int]], delta: float
 ) -> None:

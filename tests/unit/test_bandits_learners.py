@@ -8,10 +8,13 @@ import pytest
 from scipy import integrate, optimize
 
 from algorithms.bandits.canaries import Canary, quantile, threshold
-from algorithms.bandits.learners import Exp3, Htinf, Leader, Setting, draw, tsallis
+from algorithms.bandits.exp3 import Exp3, Exp3Gains, Exp3Skipping, exp3_local, exp3_losses
+from algorithms.bandits.ftpl import Ftpl, frechet_law, guarantee
+from algorithms.bandits.ftrl import Htinf, Inf, tsallis, tsallis_inf
+from algorithms.bandits.learners import Leader, Setting, draw
 from audit.errors import UsageError
 
-LEARNERS = [Exp3, Htinf, Leader]
+LEARNERS = [Exp3, Exp3Gains, exp3_losses, exp3_local, Htinf, tsallis_inf, Inf, Ftpl, Leader]
 
 
 def started(learner, n=1, seed=0):
@@ -59,8 +62,8 @@ def test_probabilities_stay_probabilities(kind):
         arm = learner.act()
         assert arm.shape == (300,)
         assert set(np.unique(arm)) <= set(range(4))
-        assert learner.current.min() >= 0
-        assert learner.current.sum(axis=0) == pytest.approx(np.ones(300), abs=1e-12)
+        assert learner.probs().min() >= 0
+        assert learner.probs().sum(axis=0) == pytest.approx(np.ones(300), abs=1e-12)
         learner.update(arm, rng.laplace(size=300))
 
 
@@ -75,7 +78,7 @@ def test_htinf_skips_feedback_beyond_its_threshold():
     # r_1 = Theta sigma / sqrt(K) is .3573 with two arms and .1598 with ten.
     for arms, largest in ((2, 0.3573), (10, 0.1598)):
         learner = started(Htinf(Setting(arms, 10, 1.0)), n=4)
-        learner.act()
+        learner.follow(np.zeros(4, dtype=int))
         near = np.array([-1.0, -1.0, 1.0, 1.0]) * (largest + np.array([-1, 1, -1, 1]) * 1e-4)
         learner.update(np.zeros(4, dtype=int), near)
         assert (learner.losses[0] != 0).tolist() == [True, False, True, False]
@@ -86,7 +89,7 @@ def same_arm_again(learner, mean, scale, arms):
 
     def density(y):
         grid = np.atleast_1d(y)
-        started(learner, n=len(grid)).act()
+        started(learner, n=len(grid)).follow(np.zeros(len(grid), dtype=int))
         learner.update(np.zeros(len(grid), dtype=int), grid)
         return learner.probs()[0] * np.exp(-np.abs(grid - mean) / scale) / (2 * scale)
 
@@ -130,9 +133,8 @@ def largest_log_ratio(rounds, **options):
         learner = started(Exp3(Setting(2, rounds, 1.0), **options), n=len(sequences))
         total = np.zeros(len(sequences))
         for t in range(rounds):
-            learner.act()
             arm = sequences[:, t]
-            total += np.log(learner.current[arm, np.arange(len(arm))])
+            total += learner.follow(arm)
             learner.update(arm, np.full(len(arm), first if t == 0 else 1.0))
         logs.append(total)
     return np.abs(logs[0] - logs[1]).max()
@@ -208,5 +210,148 @@ def test_quantile_edges_span_the_two_means():
     ],
 )
 def test_bad_options_are_refused(make):
+    with pytest.raises(UsageError, match="expected"):
+        make(Setting(arms=2, updates=3, scale=1.0))
+
+
+def test_frechet_law_agrees_with_published_values():
+    gaps = np.array([[0.3, 0.0, 1.2], [0.0, 5.0, 5.0]]).T
+    law = frechet_law(gaps)
+    assert law[:, 0] == pytest.approx([0.32601, 0.54923, 0.12477], abs=6e-6)
+    assert law[:, 1] == pytest.approx([0.95230, 0.02385, 0.02385], abs=6e-6)
+    assert frechet_law(np.array([[0.0], [1.0]]))[:, 0] == pytest.approx(
+        [0.81548, 0.18452], abs=6e-6
+    )
+
+
+@pytest.mark.parametrize("spread", [0.1, 3.0, 40.0])
+def test_frechet_law_agrees_with_adaptive_quadrature(spread):
+    gaps = spread * np.array([0.0, 0.3, 0.7, 1.0])
+
+    def density(u, arm):
+        z = u / (1 - u)
+        inverse = 1 / (z + gaps)
+        return 2 * inverse[arm] ** 3 * math.exp(-(inverse**2).sum()) / (1 - u) ** 2
+
+    brute = [integrate.quad(density, 0, 1, args=(arm,), limit=400)[0] for arm in range(4)]
+    assert frechet_law(gaps[:, None])[:, 0] == pytest.approx(brute, rel=1e-7, abs=1e-12)
+
+
+def test_ftpl_plays_and_resamples_by_its_exact_law():
+    learner = started(Ftpl(Setting(3, 10, 1.0), rate=1.0), n=60_000, seed=4)
+    learner.losses[:] = np.array([[0.3], [0.0], [1.2]])
+    learner.count = 0
+    arm = learner.act()
+    law = learner.probs()[:, 0]
+    # Six standard errors of a share in 60,000 draws: below 1e-8 for each of three.
+    assert np.bincount(arm) / 60_000 == pytest.approx(law, abs=6 * 0.5 / math.sqrt(60_000))
+    learner.update(arm, np.ones(60_000))
+    counts = learner.hidden["redraws"]
+    for k, w in enumerate(law):
+        mine = counts[arm == k]
+        spread = math.sqrt((1 - w) / w**2 / len(mine))
+        # A mean of geometric counts, within seven standard errors: below 1e-10.
+        assert mine.mean() == pytest.approx(1 / w, abs=7 * spread)
+        assert np.mean(mine == 1) == pytest.approx(w, abs=6 * math.sqrt(w / len(mine)))
+    assert learner.losses[:, 0] == pytest.approx(
+        np.array([0.3, 0.0, 1.2]) + counts[0] * (np.arange(3) == arm[0])
+    )
+
+
+def test_followed_ftpl_counts_by_its_exact_law_and_caps():
+    learner = started(Ftpl(Setting(2, 10, 1.0), cap=3), n=40_000, seed=1)
+    chance = np.exp(learner.follow(np.zeros(40_000, dtype=int)))[0]
+    assert chance == pytest.approx(0.5, abs=1e-12)
+    learner.update(np.zeros(40_000, dtype=int), np.ones(40_000))
+    # Six standard errors: below 1e-8.
+    shares = np.bincount(learner.hidden["redraws"], minlength=4)[1:] / 40_000
+    assert shares == pytest.approx([0.5, 0.25, 0.25], abs=0.015)
+
+
+def test_frechet_moments_agree_with_published_values():
+    from scipy import stats
+
+    law = stats.invweibull(2)
+    assert law.median() == pytest.approx(1.2011, abs=6e-5)
+    assert law.mean() == pytest.approx(1.77245, abs=6e-6)
+    assert law.sf(3) == pytest.approx(0.10516, abs=6e-6)
+    # What the learner draws: 1 / sqrt(exponential). Kolmogorov's statistic of 20,000 draws exceeds
+    # .025 with probability 2 exp(-25).
+    drawn = 1 / np.sqrt(np.random.default_rng(0).standard_exponential(20_000))
+    assert stats.kstest(drawn, law.cdf).statistic < 0.025
+
+
+def test_ftpl_guarantee_has_the_published_constant():
+    # 17.8 sqrt(K T) + O(sqrt K).
+    assert guarantee(4, 10**8) / math.sqrt(4 * 10**8) == pytest.approx(17.75, abs=0.06)
+
+
+def test_inf_agrees_with_published_values():
+    learner = started(Inf(Setting(4, 10, 0.0), eta=3.0, gamma=0.1))
+    learner.losses[:, 0] = -np.array([0.0, 1.0, 5.0, 2.0])
+    assert learner.probs()[:, 0] == pytest.approx([0.12972, 0.15657, 0.51846, 0.19525], abs=6e-6)
+
+
+def test_exp3_recomputes_rather_than_accumulates():
+    learner = started(Exp3(Setting(3, 50, 1.0), eta=0.7, gamma=0.05), n=200)
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        learner.update(learner.act(), rng.laplace(scale=3.0, size=200))
+        exponents = -0.7 * (learner.losses - learner.losses.min(axis=0))
+        plain = np.exp(exponents) / np.exp(exponents).sum(axis=0)
+        np.testing.assert_allclose(learner.probs(), 0.95 * plain + 0.05 / 3, rtol=1e-9)
+
+
+def test_exp3_draws_by_its_law():
+    learner = started(Exp3(Setting(3, 5, 1.0), eta=1.0, gamma=0.3), n=50_000)
+    learner.losses[:] = np.array([[0.0], [1.0], [3.0]])
+    learner.keep(np.arange(50_000))
+    law = learner.probs()[:, 0]
+    arm = learner.act()
+    # Six standard errors: below 1e-8 for each of three.
+    assert np.bincount(arm) / 50_000 == pytest.approx(law, abs=6 * 0.5 / math.sqrt(50_000))
+    np.testing.assert_allclose(np.exp(learner.follow(arm)), law[arm], rtol=1e-12)
+
+
+def test_gain_exp3_is_the_published_algorithm():
+    gamma, arms = 0.3, 3
+    learner = started(Exp3Gains(Setting(arms, 20, 0.0), gamma=gamma))
+    scores, rng = np.zeros(arms), np.random.default_rng(0)
+    for loss in rng.random(20):
+        weights = np.exp(scores - scores.max())
+        probs = (1 - gamma) * weights / weights.sum() + gamma / arms
+        assert learner.probs()[:, 0] == pytest.approx(probs, rel=1e-12)
+        arm = learner.act()
+        learner.update(arm, np.array([loss]))
+        scores[arm[0]] += gamma / arms * (1 - loss) / probs[arm[0]]
+
+
+def test_skipping_learner_needs_unit_losses():
+    with pytest.raises(UsageError, match="losses in"):
+        Exp3Skipping(Setting(2, 3, 1.0, bound=2.0))
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_keep_copies_trials(kind):
+    learner = started(kind(Setting(arms=3, updates=20, scale=1.0)), n=50)
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        learner.update(learner.act(), rng.laplace(size=50))
+    before = learner.probs()
+    rows = rng.integers(50, size=50)
+    learner.keep(rows)
+    assert learner.probs() == pytest.approx(before[:, rows], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: Inf(s, eta=-1.0),
+        lambda s: Inf(s, gamma=1.0),
+        lambda s: Ftpl(s, rate=0.0),
+        lambda s: Ftpl(s, cap=0),
+    ],
+)
+def test_bad_options_of_other_learners_are_refused(make):
     with pytest.raises(UsageError, match="expected"):
         make(Setting(arms=2, updates=3, scale=1.0))

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from scipy import special
 
+from algorithms.calibration import Gaussian, Laplace
 from audit import bounds
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, PureDp
 from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.judge import crossing, failed, fixed_epsilon, judge, right_and_wrong
-from audit.mechanism import FunctionMechanism
+from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, block_sizes, make_plan
 from audit.record import CaseResult, Choice, Plan, PlannedCase
@@ -44,7 +45,9 @@ def choice_for(claim: AnyClaim, test: str = "binomial") -> Choice:
     )
 
 
-def evidence_of(planned: PlannedCase, epsilon: float, seed: int = 0, abstain: float = 0.2) -> Evidence:
+def evidence_of(
+    planned: PlannedCase, epsilon: float, seed: int = 0, abstain: float = 0.2
+) -> Evidence:
     """Blocks as planned: guesses right with probability sigmoid(epsilon), in any of the bins."""
     rng = np.random.default_rng(seed)
     s = (1 - abstain) * special.expit(epsilon) / 2
@@ -116,9 +119,7 @@ def test_the_error_budget_is_split_in_halves(claim: AnyClaim) -> None:
     choice, evidence = choice_for(claim), evidence_of(planned, 0.9)
     result = judge(plan, planned, choice, evidence)
     right, wrong = (int(x.sum()) for x in right_and_wrong(choice, evidence.total))
-    fixed = bounds.binomial_epsilon(
-        right, wrong, 0.025, delta=choice.delta, trials=evidence.trials
-    )
+    fixed = bounds.binomial_epsilon(right, wrong, 0.025, delta=choice.delta, trials=evidence.trials)
     betting = bounds.anytime_epsilon(
         evidence.prefixes(), POSTERIOR, 0.025, delta=choice.delta, confronted=choice.epsilon
     )
@@ -127,17 +128,20 @@ def test_the_error_budget_is_split_in_halves(claim: AnyClaim) -> None:
     assert result.trials == sum(planned.blocks)
 
 
-def test_a_gaussian_claim_shares_its_half_between_mu_and_epsilon() -> None:
+def test_a_gaussian_claim_shares_its_budget_between_mu_and_epsilon() -> None:
     claim = GaussianDp(mu=2.0)
     plan, planned = planned_for(claim)
     choice, evidence = choice_for(claim), evidence_of(planned, 0.5, abstain=0.0)
     result = judge(plan, planned, choice, evidence)
     total = evidence.total
     right = int(total[0, 3:].sum() + total[1, :2].sum())
-    expected = bounds.gaussian_mu_lower(right, evidence.trials, 0.05 / 4)
+    shares = planned.shares
+    expected = bounds.gaussian_mu_lower(right, evidence.trials, shares.parameter)
     assert result.parameter_lower == expected > 0
-    fixed = fixed_epsilon(choice, total, 0.05 / 4, choice.delta, evidence.trials)
+    fixed = fixed_epsilon(choice, total, shares.fixed, choice.delta, evidence.trials)
     assert dict(result.profile)[choice.delta] == fixed
+    assert shares.betting + shares.fixed + shares.parameter == pytest.approx(planned.alpha)
+    assert min(shares.betting, shares.fixed, shares.parameter) > 0
 
 
 def test_a_gaussian_claim_is_refuted_by_its_mu_alone() -> None:
@@ -173,9 +177,7 @@ def test_later_blocks_cannot_change_an_early_verdict() -> None:
     other = evidence_of(planned, -1.0, seed=9)
     rest = {b: c for b, c in other.blocks.items() if b >= stop}
     mixed = evidence.prefix(stop) + Evidence(5, rest)
-    results = [
-        judge(plan, planned, choice, e) for e in (evidence, evidence.prefix(stop), mixed)
-    ]
+    results = [judge(plan, planned, choice, e) for e in (evidence, evidence.prefix(stop), mixed)]
     assert results[0] == results[1] == results[2]
 
 
@@ -245,3 +247,17 @@ def test_a_failed_case_is_an_error_with_its_reason() -> None:
     result = failed(planned, "no trial returned")
     assert result.verdict == "error"
     assert "no trial returned" in [finding.message for finding in result.findings]
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Laplace(epsilon=1.0), Gaussian(epsilon=1.0, curve="gaussian")]
+)
+def test_the_parts_of_the_error_budget_never_exceed_it(mechanism: Mechanism) -> None:
+    """Also where the density is known, which adds white-box tests."""
+    claim = mechanism.claim
+    assert claim is not None
+    request = Request("case", "case", mechanism, claim, ())
+    _, cases = make_plan([request], Settings(alpha=0.05))
+    parts = msgspec.structs.astuple(cases[0].planned.shares)
+    assert sum(parts) == pytest.approx(0.05)
+    assert min(parts) >= 0

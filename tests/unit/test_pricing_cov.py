@@ -341,6 +341,6 @@ def test_catalogue_lines_build_and_play():
         pair = cov.pairs()[0]
         assert isinstance(pair, Pair)
         views = play(cov, pair.left, 2, np.random.default_rng(0))
-        assert list(views.columns) == ["sums"]
+        assert "sums" in views.columns
         beyond = [e for e, d in cov.claim.points() if cov.exact_profile(pair, e) > d * (1 + 1e-6)]
         assert bool(beyond) == (entry.role == "control")

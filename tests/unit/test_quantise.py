@@ -60,7 +60,9 @@ def test_nan_and_infinities_stay() -> None:
     assert np.array_equal(round_scores(odd, 2.5), odd, equal_nan=True)
 
 
-@pytest.mark.parametrize("column", [np.full(9, np.nan), np.zeros(9), np.full(9, 3.7), np.full(9, np.inf)])
+@pytest.mark.parametrize(
+    "column", [np.full(9, np.nan), np.zeros(9), np.full(9, 3.7), np.full(9, np.inf)]
+)
 def test_degenerate_columns_have_a_finite_positive_step(column: np.ndarray) -> None:
     step = float(grid_of(views_of(column)).steps["c0"])
     assert 0 < step < 1

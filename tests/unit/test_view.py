@@ -85,9 +85,7 @@ def test_the_view_of_a_trial_does_not_depend_on_its_neighbours(value: Any, neigh
     """Blocks hold trials of one side: a form that shows the rest of the block shows the side."""
     alone, beside = collect([value], 1), collect([value, neighbour], 2)
     assert alone.form[0] == beside.form[0]
-    assert np.array_equal(
-        alone.matrix(), beside.matrix(alone.names)[:1], equal_nan=True
-    )
+    assert np.array_equal(alone.matrix(), beside.matrix(alone.names)[:1], equal_nan=True)
 
 
 def test_objects_without_a_value_of_their_own_look_alike() -> None:
@@ -167,31 +165,31 @@ PRICES = collect({"prices": np.arange(8.0).reshape(2, 4), "noise": np.zeros((2, 
     ],
 )
 def test_projections(view: str, expected: list[float]) -> None:
-    shown = project(PRICES, view, 1)
+    shown = project(PRICES, view, (1,))
     assert list(shown.columns) == ["prices"]
     assert shown["prices"][0].tolist() == expected
 
 
 @pytest.mark.parametrize("view", ["output", "transcript"])
 def test_the_whole_view(view: str) -> None:
-    assert project(PRICES, view, 1) is PRICES
+    assert project(PRICES, view, (1,)) is PRICES
 
 
 @pytest.mark.parametrize("view", ["price", "prices_before", "secret_all", ""])
 def test_unknown_views_are_refused(view: str) -> None:
     with pytest.raises(UsageError, match="expected 'output'"):
-        project(PRICES, view, 0)
+        project(PRICES, view, (0,))
 
 
 def test_a_column_may_have_an_underscore_in_its_name() -> None:
     views = collect({"list_all": np.zeros((2, 3))}, 2)
-    assert project(views, "list_all", 1)["list_all"].shape == (2, 3)
-    assert project(views, "list_all_after", 1)["list_all"].shape == (2, 1)
+    assert project(views, "list_all", (1,))["list_all"].shape == (2, 3)
+    assert project(views, "list_all_after", (1,))["list_all"].shape == (2, 1)
 
 
 def test_a_block_in_which_all_trials_raised_still_has_a_view() -> None:
     views = collect([Raised("ValueError")] * 2, 2)
-    assert project(views, "prices_all", 0).form.tolist() == ["raised ValueError"] * 2
+    assert project(views, "prices_all", (0,)).form.tolist() == ["raised ValueError"] * 2
 
 
 def test_categories_are_stable_numbers() -> None:

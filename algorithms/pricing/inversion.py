@@ -1,0 +1,141 @@
+"""What prices alone tell: the estimate behind them, and a score for one customer.
+
+Without a bonus the best price of logistic demand ``f(a - b p)`` solves ``b p (1 - f) = 1``, that
+is ``p = (1 + W(e^(a - 1)))/b`` with Lambert's W. Customers whose contexts are known (fake ones, for
+instance) turn their prices into equations for theta; from d interior prices on, least squares
+recovers it. The gradient of the loss at the recovered estimate then says which of two records is
+the likelier, exactly as if the estimate had been released, up to the error of the inversion.
+
+Why a wrong inversion is harmless: the result is only a score.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from algorithms.pricing.constants import Constants
+from algorithms.pricing.likelihoods import Priced
+from algorithms.pricing.market import Market
+from algorithms.primitives.objective_law import log_density
+
+Floats = npt.NDArray[np.float64]
+
+_STEPS = 15
+_WINDOW = 100
+_DAMPING = 1e-3
+_SMALLEST_SLOPE = 1e-3
+_UNSEEN_PRICE = 0.5
+_GRID_STEPS = 2.0
+
+
+def best_price(theta: Floats, contexts: Floats) -> Floats:
+    """Best price without a bonus, any real number.
+
+    Args:
+        theta: Shape (n, 2k).
+        contexts: Shape (S, k).
+
+    Returns:
+        Shape (n, S).
+    """
+    return _price_and_slopes(theta, contexts)[0]
+
+
+def recover(contexts: Floats, prices: Floats, start: Floats, weights: Floats) -> Floats:
+    """Estimates of demand that explain prices: damped Gauss-Newton (Levenberg 1944).
+
+    Args:
+        contexts: Shape (S, k).
+        prices: Shape (n, S).
+        start: First guess, shape (2k,).
+        weights: Shape (n, S); 0 for prices at a corner, which give no equation.
+
+    Returns:
+        Shape (n, 2k).
+    """
+    theta = np.tile(start, (len(prices), 1))
+    damping = np.full(len(prices), _DAMPING)
+    price, slopes = _price_and_slopes(theta, contexts)
+    loss = np.sum(weights * (price - prices) ** 2, axis=1)
+    for _ in range(_STEPS):
+        weighted = slopes * weights[..., None]
+        normal = np.einsum("nsi,nsj->nij", weighted, slopes)
+        pull = np.einsum("nsi,ns->ni", weighted, price - prices)
+        ridge = damping * (np.trace(normal, axis1=1, axis2=2) + 1e-12)
+        normal += ridge[:, None, None] * np.eye(normal.shape[1])
+        tried = theta - np.linalg.solve(normal, pull[..., None])[..., 0]
+        new_price, new_slopes = _price_and_slopes(tried, contexts)
+        new_loss = np.sum(weights * (new_price - prices) ** 2, axis=1)
+        better = new_loss < loss
+        theta[better], loss[better] = tried[better], new_loss[better]
+        price[better], slopes[better] = new_price[better], new_slopes[better]
+        damping = np.where(better, damping / 10, damping * 10)
+    return theta
+
+
+def price_score(
+    public: Constants, markets: tuple[Market, Market], prices: Floats, guess: Floats
+) -> Floats:
+    """Which of two customers was there, judged by the prices of the others; shape (n,).
+
+    Args:
+        public: Public constants.
+        markets: Left and right, different in one customer only.
+        prices: Shape (n, T); NaN where they are not in view.
+        guess: First guess at theta, shape (2k,).
+    """
+    late = slice(max(public.explore, public.rounds - _WINDOW), public.rounds)
+    shown = prices[:, late]
+    inside = (shown > 0) & (shown < public.grid[-1])
+    theta = recover(
+        markets[0].contexts[late], np.where(inside, shown, 0.0), guess, inside.astype(float)
+    )
+    seen = np.where(np.isnan(prices), _UNSEEN_PRICE, prices)
+    bought = [
+        np.stack([market.respond(t, seen[:, t]) for t in range(public.rounds)], axis=1)
+        for market in markets
+    ]
+    ratio, refreshed = np.zeros(len(prices)), last_refresh(public, markets[0], prices, theta)
+    for time in np.unique(refreshed):
+        rows = np.flatnonzero(refreshed == time)
+        for market, outcomes, sign in zip(markets, bought, (1, -1), strict=True):
+            model = Priced(
+                public.link,
+                market.contexts[:time],
+                seen[rows, :time],
+                outcomes[rows, :time],
+                public.ridge_mle,
+            )
+            ratio[rows] += sign * log_density(model, theta[rows], public.nu)
+    return ratio
+
+
+def last_refresh(
+    public: Constants, market: Market, prices: Floats, theta: Floats
+) -> npt.NDArray[np.intp]:
+    """Records behind the last estimate: the rounds before prices began to agree with it; (n,)."""
+    fitted = np.clip(best_price(theta, market.contexts), 0.0, public.grid[-1])
+    allowed = _GRID_STEPS * (public.grid[1] - public.grid[0])
+    with np.errstate(invalid="ignore"):
+        off = np.abs(prices - fitted) > allowed
+    # The last window was fitted, so what does not agree there is noise, not another estimate.
+    off[:, max(public.explore, public.rounds - _WINDOW) :] = False
+    off[:, : public.explore] = True
+    return np.asarray(public.rounds - np.argmax(off[:, ::-1], axis=1), dtype=np.intp)
+
+
+def _price_and_slopes(theta: Floats, contexts: Floats) -> tuple[Floats, Floats]:
+    """Best prices (n, S) and their derivatives in theta (n, S, 2k)."""
+    k = contexts.shape[1]
+    base = theta[:, :k] @ contexts.T / math.sqrt(2)
+    slope = np.maximum(theta[:, k:] @ contexts.T / math.sqrt(2), _SMALLEST_SLOPE)
+    grown: Floats = np.asarray(np.exp(np.minimum(base - 1, 600.0)), dtype=np.float64)
+    lambert = np.real(special.lambertw(grown, 0))
+    price = (1 + lambert) / slope
+    by_base = (lambert / (1 + lambert) / slope)[..., None] * contexts / math.sqrt(2)
+    by_slope = (-price / slope)[..., None] * contexts / math.sqrt(2)
+    return price, np.concatenate([by_base, by_slope], axis=2)

@@ -1,0 +1,71 @@
+"""The price attack: invert the prices that other customers saw, then look at one customer.
+
+A mechanism that knows how its prices come about offers ``price_score(views, pair)``; this attack
+calls it. It applies to views of prices only.
+
+Why this is valid: the score is only a score; nothing is fitted on labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.attack import Game, Scorer
+from audit.mechanism import Mechanism, capability
+from audit.pair import Pair
+from audit.view import Floats, Views
+
+_LARGEST = 700.0
+
+
+@dataclass(frozen=True)
+class PriceScorer:
+    """Score of a view of prices.
+
+    Attributes:
+        mechanism: Whose prices they are.
+        pair: Left and right input.
+        shape: Shape of one trial's prices.
+        description: The event in words.
+    """
+
+    mechanism: Mechanism
+    pair: Pair
+    shape: tuple[int, ...]
+    description: str = "gradient score at the estimate that explains the prices"
+
+    def __call__(self, views: Views) -> Floats:
+        """Scores, shape (n,); 0 for trials without prices of the scouted shape."""
+        column = views.columns.get("prices")
+        if column is None or not len(views) or column.shape[1:] != self.shape:
+            return np.zeros(len(views))
+        with np.errstate(all="ignore"):
+            score = capability(self.mechanism, "price_score")(views, self.pair)
+        finite = np.nan_to_num(np.asarray(score, dtype=float))
+        return np.asarray(np.clip(finite, -_LARGEST, _LARGEST), dtype=float)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Price inversion followed by a gradient score."""
+
+    name: str = "prices"
+    slow: bool = False
+    learns: bool = False
+
+    def applies(self, game: Game) -> bool:
+        """Whether the mechanism can score a view of its prices, and this is one."""
+        known = capability(game.mechanism, "price_score") is not None
+        return known and game.view.startswith("prices")
+
+    def fit(
+        self,
+        game: Game,
+        left_views: Views,
+        right_views: Views,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scorer:
+        """Nothing is learnt: the inversion is the mechanism's own."""
+        return PriceScorer(game.mechanism, game.pair, left_views["prices"].shape[1:])

@@ -1,0 +1,112 @@
+"""The plan as a document: everything that was fixed before the first trial."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from audit.claim import AnyClaim
+
+Role = Literal["subject", "control", "informational"]
+
+
+class PairSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair as a reader needs it.
+
+    Attributes:
+        label: Short name.
+        relation: How the inputs are neighbours.
+        position: Index of the first differing record.
+        left: The left input as (shortened) JSON.
+        right: The right input as (shortened) JSON.
+    """
+
+    label: str
+    relation: str
+    position: int
+    left: str
+    right: str
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case's error budget is spent; the parts add up to its alpha.
+
+    Attributes:
+        betting: The betting test, which may be looked at after every block.
+        fixed: The fixed-size test of epsilon.
+        profile: The fixed-size tests at other deltas, together.
+        parameter: The fixed-size test of the claim's own parameter (mu).
+        certificate: The white-box certificate.
+        calibration: The test whether the code draws from the stated density.
+    """
+
+    betting: float
+    fixed: float
+    profile: float = 0.0
+    parameter: float = 0.0
+    certificate: float = 0.0
+    calibration: float = 0.0
+
+
+class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about a case before anything ran.
+
+    Attributes:
+        name: Unique name.
+        target: What is audited: a catalogue name or ``module:attr``.
+        role: Whether it gates (``subject``), must be refuted (``control``) or only reports.
+        claim: What it promises.
+        view: The audited projection.
+        pairs: The pairs that scouting may choose from.
+        attacks: The attacks that scouting may choose from.
+        trials: Budget of mechanism runs, scouting included.
+        scouting: How many of them scout.
+        blocks: Sizes of the testifying blocks, in order.
+        alpha: Probability with which this case may wrongly certify.
+        shares: How that is divided over its tests.
+        reproduce: Command that runs this case alone.
+    """
+
+    name: str
+    target: str
+    role: Role
+    claim: AnyClaim
+    view: str
+    pairs: tuple[PairSummary, ...]
+    attacks: tuple[str, ...]
+    trials: int
+    scouting: int
+    blocks: tuple[int, ...]
+    alpha: float
+    shares: Shares
+    reproduce: str
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was fixed before the first trial.
+
+    Attributes:
+        seed: Root of all random streams.
+        alpha: Probability that any certified statement of the run is wrong.
+        trials: Budget per case.
+        early_stop: Whether a case ends at the first block at which it is refuted.
+        blind_factor: A case is blind when it could not have caught this multiple of its claim.
+        threats: Opt-in threats, and whether each was in scope.
+        rounding_bits: Views and scores are rounded to this many bits; 0 with the ``bits`` threat.
+        cases: The cases, in order.
+    """
+
+    seed: int
+    alpha: float
+    trials: int
+    early_stop: bool
+    blind_factor: float
+    threats: dict[str, bool]
+    rounding_bits: int
+    cases: tuple[PlannedCase, ...]
+
+    def digest(self) -> str:
+        """Identity of the plan: equal plans, equal records."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()

@@ -1,0 +1,122 @@
+"""Price inversion, the price attack and the utility of the policy."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from algorithms.pricing import utility
+from algorithms.pricing.inversion import best_price, recover
+from algorithms.pricing.market import draw_contexts, truth
+from algorithms.pricing.policy import PrivatePricing
+from attacks.catalogue import CATALOGUE
+from attacks.prices import Prices
+from audit.attack import Game
+from audit.view import Views, collect, project
+
+LEAKY = {
+    "rounds": 400,
+    "prices": 401,
+    "explore": 100,
+    "ridge_cov": 4.0,
+    "ridge_mle": 1.0,
+    "sigma": 0.5,
+    "nu": 1.0,
+    "cap": 3,
+    "bonus": 0.0,
+}
+
+
+def leaky(view="prices_after"):
+    return PrivatePricing(changes=LEAKY, view=view, allow_vacuous=True)
+
+
+def flip(policy):
+    with pytest.warns(UserWarning, match="vacuous"):
+        return policy.pairs()[2]
+
+
+def test_best_price_is_the_best_on_a_fine_grid():
+    rng = np.random.default_rng(0)
+    theta, x = truth(2) + rng.normal(size=(3, 4)) / 2, draw_contexts(5, 2, rng)
+    grid = np.linspace(0, 4, 40_001)
+    for i, t in enumerate(theta):
+        for j, c in enumerate(x):
+            eta = (c @ t[:2] - grid * (c @ t[2:])) / math.sqrt(2)
+            best = grid[np.argmax(grid / (1 + np.exp(-eta)))]
+            assert best_price(theta, x)[i, j] == pytest.approx(best, abs=2e-4)
+
+
+def test_prices_of_fake_customers_reveal_the_estimate():
+    rng = np.random.default_rng(1)
+    theta, x = truth(2) + 0.3 * rng.normal(size=(20, 4)), draw_contexts(12, 2, rng)
+    prices = best_price(theta, x)
+    weights = np.ones_like(prices)
+    prices[:, 0], weights[:, 0] = 1.0, 0.0
+    np.testing.assert_allclose(recover(x, prices, truth(2), weights), theta, atol=2e-5)
+
+
+def test_price_attack_beats_guessing():
+    """Rank statistic of a flipped outcome at 5 null standard errors: false alarm 3e-7."""
+    policy, rng, n = leaky(), np.random.default_rng(2), 400
+    pair = flip(policy)
+    game = Game(policy, pair, "prices_after")
+    views = [game.play(side, n, rng) for side in (True, False)]
+    scorer = Prices().fit(game, *views, rng)
+    left, right = (scorer(view) for view in views)
+    ahead = np.mean(left[:, None] > right) + np.mean(left[:, None] == right) / 2
+    assert ahead > 0.5 + 5 * math.sqrt((2 * n + 1) / (12 * n * n))
+
+
+@pytest.mark.parametrize("view", ["prices_after", "prices_except", "prices_all"])
+def test_price_score_reads_every_view_of_the_prices(view):
+    policy = leaky(view)
+    pair = flip(replace(policy, view="prices_after"))
+    emitted = collect(policy.run(pair.left, 4, np.random.default_rng(0)), 4)
+    shown = project(emitted, view, (0,))
+    assert np.isfinite(policy.price_score(shown, pair)).all()
+
+
+def test_price_attack_knows_when_it_applies():
+    assert CATALOGUE["prices"] == "attacks.prices:Prices"
+    policy = leaky()
+    pair = flip(policy)
+    assert Prices().applies(Game(policy, pair, "prices_after"))
+    assert not Prices().applies(Game(policy, pair, "transcript"))
+    assert not Prices().applies(Game(object(), pair, "prices_after"))
+    views = collect(policy.run(pair.left, 3, np.random.default_rng(0)), 3)
+    scorer = Prices().fit(Game(policy, pair, "prices_all"), views, views, np.random.default_rng(0))
+    other = Views(views.form, {"prices": views["prices"][:, :5]})
+    np.testing.assert_array_equal(scorer(other), np.zeros(3))
+
+
+@pytest.mark.slow
+def test_regret_of_yardsticks():
+    """Random prices cost 270 in 4096 rounds; the policy and GLM-UCB less, in this order."""
+    policy = PrivatePricing(preset="long")
+    private = utility.private_point(policy, 12)
+    open_, fixed, random = utility.yardsticks(policy.public, 12)
+    assert random.regret == pytest.approx(270, rel=0.03)
+    assert 0 < fixed.regret < 10
+    assert 40 < open_.regret < 110
+    assert open_.regret < private.regret < random.regret
+    assert private.refreshes >= 5
+    assert private.epsilon == policy.claim.epsilon
+
+
+def test_best_price_of_each_customer_has_no_regret():
+    public = PrivatePricing().public
+    x = draw_contexts(7, 2, np.random.default_rng(0))
+    every = utility.expected_revenue(x, np.repeat(public.grid[:, None], 7, axis=1))
+    best = public.grid[every.argmax(axis=0)][None]
+    assert utility.regret(public, x, best) == pytest.approx(0, abs=1e-12)
+    assert utility.regret(public, x, np.zeros((1, 7))) == pytest.approx(every.max(axis=0).sum())
+
+
+def test_curve_has_a_point_for_each_request():
+    small = PrivatePricing(changes={"rounds": 150, "explore": 50}, allow_vacuous=True)
+    points = utility.curve(small, horizons=(150, 200), noises=(0.5,), trials=3)
+    assert [p.policy for p in points] == ["private", "glm-ucb", "fixed", "random"] * 2 + ["private"]
+    assert points[-1].epsilon > points[0].epsilon
+    assert all(math.isfinite(p.regret) and p.error >= 0 for p in points)
