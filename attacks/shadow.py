@@ -34,6 +34,7 @@ class ShadowScorer:
         width: Number of rounds that a trial must show.
         particles: Number of particles.
         seed: Seed of the particles.
+        rowwise: False, since trials of a call share the stream of particles.
         description: The event in words.
     """
 
@@ -42,6 +43,7 @@ class ShadowScorer:
     width: int
     particles: int
     seed: int
+    rowwise: bool = False
     description: str = "particle-filter log-likelihood ratio of the actions"
 
     def __call__(self, views: Views) -> Floats:

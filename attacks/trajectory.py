@@ -51,7 +51,8 @@ class Alignment:
     @classmethod
     def of(cls, game: Game, views: Views) -> Alignment:
         """The alignment for views like these."""
-        names = {k: v.shape[1:] for k, v in views.columns.items() if v.ndim in (2, 3)}
+        columns = views.columns.items()
+        names = {k: v.shape[1:] for k, v in columns if v.ndim in (2, 3) and v.size}
         rounds = max((shape[0] for shape in names.values()), default=0)
         which = game.view.rpartition("_")[2]
         arms = {name: values for name in names if (values := _few(views[name]))}
@@ -65,7 +66,8 @@ class Alignment:
             column = views.columns.get(name)
             if column is None or column.shape[1:] != shape:
                 column = np.full((len(views), *shape), np.nan)
-            for series in _series(column):
+            tame = np.nan_to_num(column, nan=0.0, posinf=_CLIP, neginf=-_CLIP)
+            for series in _series(np.clip(tame, -_CLIP, _CLIP)):
                 parts += self._features(series, self.arms.get(name, ()))
         if not parts:
             return np.empty((len(views), 0))

@@ -47,7 +47,8 @@ class Game:
 class Scorer(Protocol):
     """A fitted attack: a pure, picklable function of views.
 
-    A scorer may state ``log_odds = True`` when its scores are exact log-likelihood ratios.
+    A scorer may state ``log_odds = True`` when its scores are exact log-likelihood ratios, and
+    must state ``rowwise = False`` when a score may change with the other trials of the call.
 
     Attributes:
         description: The event in words, for reports.

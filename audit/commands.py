@@ -21,9 +21,9 @@ from audit.engine import Progress, Workers
 from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.judge import reach
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
-from audit.power import could_have_caught
 from audit.record import Finding, Plan, Record, write_record
 from audit.registry import attack_names, catalogue, matching
 from audit.selftest import selftest_requests
@@ -240,11 +240,11 @@ def _print_plan(plan: Plan) -> None:
     click.echo(f"{len(plan.cases)} cases, alpha {plan.alpha:g} for the whole run, seed {plan.seed}")
     for case in plan.cases:
         epsilon, delta = case.claim.points()[0]
-        caught = could_have_caught(epsilon, delta, sum(case.blocks), case.shares.fixed)
-        reach = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
+        caught = reach(case, epsilon, delta)
+        families = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
         click.echo(
             f"{case.name}: {case.claim} in view {case.view}; {case.trials} trials "
-            f"({case.scouting} to scout); could catch epsilon at delta {delta:g}: {reach}"
+            f"({case.scouting} to scout); could catch epsilon at delta {delta:g}: {families}"
         )
     total = sum(case.trials for case in plan.cases)
     click.echo(f"cost: {total} mechanism runs at the most")

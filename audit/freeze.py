@@ -21,7 +21,7 @@ from audit.evidence import Counts, tabulate
 from audit.posterior import Posterior, Sample, largest_of, posteriors_of
 from audit.quantise import round_scores
 from audit.record import Choice, Test
-from audit.view import Floats, Views
+from audit.view import Floats, Views, concatenate
 
 _ENOUGH_GUESSES = 150
 _AS_GOOD = 0.95
@@ -53,13 +53,28 @@ class Frozen:
 
     def tabulate(self, left: Views, right: Views) -> Counts:
         """Counts of a block of testifying trials."""
-        scores = [self._score(views) for views in (left, right)]
-        return tabulate(scores[0], scores[1], self.choice.edges)
+        scores = score_sides(self.scorer, left, right)
+        rounded = [round_scores(side, self.largest) for side in scores]
+        return tabulate(rounded[0], rounded[1], self.choice.edges)
 
-    def _score(self, views: Views) -> Floats:
-        if len(views) == 0:
-            return np.empty(0)
-        return round_scores(self.scorer(views), self.largest)
+
+def score_sides(scorer: Scorer, left: Views, right: Views) -> tuple[Floats, Floats]:
+    """Scores of both sides.
+
+    A scorer that is not ``rowwise`` lets a score depend on the other trials of the call, so it
+    gets all trials in one call, shuffled: it must not learn the side from the call.
+    """
+    if getattr(scorer, "rowwise", True):
+        one, other = (
+            np.asarray(scorer(views), dtype=float) if len(views) else np.empty(0)
+            for views in (left, right)
+        )
+        return one, other
+    both = concatenate(left, right)
+    order = np.random.default_rng(len(both)).permutation(len(both))
+    scores = np.empty(len(both))
+    scores[order] = np.asarray(scorer(both.take(order)), dtype=float)
+    return scores[: len(left)], scores[len(left) :]
 
 
 @dataclass(frozen=True)
@@ -85,8 +100,9 @@ def freeze(
         budget: What testifying will have.
         pair: Index of the pair.
     """
-    raw = [np.asarray(scorer(views), dtype=float) for views in (left, right)]
-    _require_rowwise(scorer, left, raw[0], attack.name)
+    raw = score_sides(scorer, left, right)
+    if getattr(scorer, "rowwise", True):
+        _require_rowwise(scorer, left, raw[0], attack.name)
     largest = largest_of(np.concatenate(raw))
     scores = [round_scores(side, largest) for side in raw]
     sample = Sample.of(scores[0], scores[1], largest)
@@ -107,6 +123,7 @@ def freeze(
         epsilon=rule.epsilon,
         delta=rule.delta,
         test=rule.test,
+        ranks=_ranks_promise_more(sample.total, rule.posterior.final, budget.trials),
     )
     growth = _growth(sample.folds, rule.posterior.honest, rule.epsilon, rule.delta)
     return Frozen(choice, scorer, largest, rule.margin, rule.noise, rule.strength, growth, game)
@@ -119,7 +136,7 @@ def _require_rowwise(scorer: Scorer, views: Views, scores: Floats, name: str) ->
     if not np.allclose(alone, scores[few], rtol=1e-6, atol=1e-9, equal_nan=True):
         raise UsageError(
             f"attack {name!r}: a score must depend on its own view only, but it changes with the "
-            "other trials of the call. Learn all statistics in fit"
+            "other trials of the call. Learn all statistics in fit, or set rowwise = False"
         )
 
 
@@ -189,6 +206,24 @@ def _best_rule(
     )
 
 
+def _ranks_promise_more(total: Counts, posterior: Floats, trials: int) -> bool:
+    """Whether the rank sum should certify a larger mu than right guesses.
+
+    It does for scores that keep rising, such as Gaussian ones, and does not for scores that take
+    few values. Both forecasts lie two standard errors below their estimate.
+    """
+    order = np.argsort(posterior, kind="stable")
+    left, right = total[0][order].astype(float), total[1][order].astype(float)
+    below = np.cumsum(right) - right / 2
+    area = float((left * below).sum() / max(1.0, left.sum() * right.sum()))
+    hits = left[posterior[order] > 0.5].sum() + right[posterior[order] < 0.5].sum()
+    share = float(hits / max(1.0, left.sum() + right.sum()))
+    per_side = max(1.0, trials / 2)
+    by_ranks = special.ndtri(area - 2 * math.sqrt(1 / (6 * per_side))) * math.sqrt(2)
+    by_guesses = 2 * special.ndtri(share - 2 * math.sqrt(1 / (8 * per_side)))
+    return bool(by_ranks > by_guesses)
+
+
 def _noise(right: float, guesses: float) -> float:
     """Standard error of an epsilon estimated from scouted guesses."""
     p = (right + 0.5) / (guesses + 1)
@@ -208,7 +243,7 @@ def _significance(right: float, wrong: float, epsilon: float, delta: float) -> f
     allowed = float(special.expit(epsilon))
     guesses = right + wrong
     written_off = delta * guesses
-    spread = math.sqrt(max(guesses, 1) * allowed * (1 - allowed))
+    spread = max(math.sqrt(max(guesses, 1) * allowed * (1 - allowed)), 1e-9)
     return (right - written_off - allowed * guesses) / spread
 
 

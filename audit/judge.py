@@ -16,11 +16,20 @@ from audit.claim import AnyClaim, GaussianDp, PureDp
 from audit.dispersion import blocks_agree
 from audit.errors import UsageError
 from audit.evidence import Counts, Evidence
-from audit.power import could_have_caught
+from audit.power import could_have_caught, gaussian_reach
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
-from audit.record import CaseResult, Choice, Finding, Ladder, Plan, PlannedCase, Verdict, finite
+from audit.record import (
+    CONVICTING,
+    CaseResult,
+    Choice,
+    Finding,
+    Ladder,
+    Plan,
+    PlannedCase,
+    Verdict,
+    finite,
+)
 
-CONVICTING = frozenset({"DP012", "DP014"})
 PROFILE_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
@@ -63,9 +72,7 @@ def judge(
     stop = crossing(planned, choice, evidence) if plan.early_stop else None
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
-    caught = could_have_caught(
-        choice.epsilon, choice.delta, sum(planned.blocks), planned.shares.fixed
-    )
+    caught = reach(planned, choice.epsilon, choice.delta)
     estimate, upper = _estimate(choice, counted.total, planned.alpha)
     verdict = _verdict(plan, planned.claim, choice, lower, parameter, caught)
     if not blocks_agree(counted, choice.posterior):
@@ -95,6 +102,17 @@ def judge(
         ladder=ladder,
     )
     return _with_findings(result, planned, notes)
+
+
+def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float | None]:
+    """What a case could catch when its claim is confronted at a point of its profile."""
+    trials = sum(planned.blocks)
+    families = could_have_caught(epsilon, delta, trials, planned.shares.fixed)
+    if isinstance(planned.claim, GaussianDp):
+        families["gaussian noise"] = gaussian_reach(
+            planned.claim.mu, delta, trials, planned.shares.parameter
+        )
+    return families
 
 
 def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) -> CaseResult:
@@ -161,8 +179,8 @@ def _certify(
 
 
 def certified_mu(choice: Choice, total: Counts, alpha: float) -> float:
-    """Certified mu by the rank sum, or by counting when alpha is too small to simulate."""
-    if alpha < SMALLEST_ALPHA:
+    """Certified mu by the frozen test; by counting when alpha is too small to simulate ranks."""
+    if not choice.ranks or alpha < SMALLEST_ALPHA:
         right = _accuracy(choice, total)
         return bounds.gaussian_mu_lower(right, int(total.sum()), alpha)
     order = np.argsort(choice.posterior, kind="stable")

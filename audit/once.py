@@ -89,7 +89,7 @@ class Once:
                 f"{case.design.guesses} of {case.design.canaries} canaries guessed; could catch "
                 f"epsilon at delta {case.design.delta:g}: {', '.join(reach)}"
             )
-        return "\n".join([*lines, f"cost: {len(self.cases)} mechanism runs"])
+        return "\n".join([*lines, "cost: one mechanism run per case"])
 
     def play(self) -> Record:
         """Play every case once; a record like any other, whose trials are canaries."""

@@ -26,30 +26,10 @@ from audit.claim import Claim, GaussianDp
 from audit.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Curve = Callable[[float], float]
 
 STEPS = 1024
 LARGEST_MU = 40.0
-
-
-def guess_extremes(scores: npt.ArrayLike, guesses: int) -> Integers:
-    """Guess *left* (or *in*) for the highest scores and the other side for the lowest.
-
-    Args:
-        scores: One per canary, shape (m,): the larger, the more it looks like *left*.
-        guesses: How many to guess; an odd one is among the highest.
-
-    Returns:
-        Shape (m,): 1, -1, or 0 for the scores in the middle. Ties go by position, in which no
-        coin has a part.
-    """
-    values = np.asarray(scores, dtype=float)
-    order = np.argsort(values, kind="stable")
-    signs = np.zeros(len(values), dtype=np.int64)
-    signs[order[: guesses // 2]] = -1
-    signs[order[len(values) - (guesses - guesses // 2) :]] = 1
-    return signs
 
 
 def one_run_p_value(

@@ -16,8 +16,13 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special
 
-from audit.bounds import LARGEST_EPSILON, binomial_epsilon, revealed_allowance
-from audit.claim import gaussian_mu
+from audit.bounds import (
+    LARGEST_EPSILON,
+    binomial_epsilon,
+    gaussian_mu_lower,
+    revealed_allowance,
+)
+from audit.claim import GaussianDp, gaussian_mu
 
 POWER = 0.8
 
@@ -48,6 +53,30 @@ def could_have_caught(
         return _smallest(lambda e: _power(family(e), epsilon, delta, trials, alpha), epsilon)
 
     return {name: power_within(family) for name, family in families.items()}
+
+
+def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float | None:
+    """Smallest true epsilon at `delta` whose Gaussian mechanism refutes "is mu-GDP" by counting.
+
+    Args:
+        mu: The claimed mu.
+        delta: Delta at which the epsilon is stated.
+        trials: Testifying trials.
+        alpha: Share of the error budget of the test of mu.
+
+    Returns:
+        The epsilon refuted with probability 0.8, None when no mu up to 60 would be.
+    """
+    low, high = 0, trials + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        refutes = gaussian_mu_lower(middle, trials, alpha) > mu
+        low, high = (low, middle) if refutes else (middle, high)
+    if high > trials:
+        return None
+    share = float(special.betaincinv(high, trials - high + 1, POWER))
+    truth = GaussianDp(mu=max(mu, 2 * float(special.ndtri(share))))
+    return min(LARGEST_EPSILON, truth.epsilon_at(delta))
 
 
 def _smallest(power: Callable[[float], float], epsilon: float) -> float | None:

@@ -29,6 +29,9 @@ SCHEMA_VERSION = 1
 Verdict = Literal["refuted", "unrefuted", "blind", "error"]
 Test = Literal["binomial", "ranked", "one-run", "trade-off", "e-value"]
 
+CONVICTING = frozenset({"DP012", "DP014"})
+"""Findings that speak against an algorithm or its code, whatever counting says."""
+
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What scouting froze: the one thing that testifies.
@@ -43,6 +46,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         epsilon: The epsilon at which the claim is confronted.
         delta: Its delta there.
         test: The final fixed-size test.
+        ranks: Whether mu is certified from the rank sum instead of right guesses.
     """
 
     pair: int
@@ -54,6 +58,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     delta: float
     test: Test
+    ranks: bool = False
 
 
 class Ladder(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +154,12 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     log_wealth: tuple[float, ...] = ()
     ladder: Ladder | None = None
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def found_out(self) -> bool:
+        """Whether something broken was found: by counting, or in its own density or noise."""
+        rules = {finding.rule for finding in self.findings}
+        return self.verdict == "refuted" or bool(rules & CONVICTING)
 
     @property
     def evidence(self) -> Evidence:

@@ -191,10 +191,11 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     ]
     (fit_left, keep_left), (fit_right, keep_right) = halves
     found: list[Frozen] = []
+    any_cheap = any(not a.slow and a.applies(track.game) for a in case.attacks)
     for position, attack in enumerate(case.attacks):
         if attack.name in track.dropped or not attack.applies(track.game):
             continue
-        if attack.slow and not (last and _has_room(found)):
+        if attack.slow and not (last and _has_room(found)) and any_cheap:
             continue
         rng = stream(seed, case.planned.name, Phase.FIT, Side.LABELS, position, track.index)
         if attack.learns:

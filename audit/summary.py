@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from audit.judge import CONVICTING
 from audit.record import CaseResult, Finding, Plan, Summary
 
 CLEAN, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -35,12 +34,6 @@ def summarise(
     )
 
 
-def caught(result: CaseResult) -> bool:
-    """Whether a known-broken control was found out: by counting, or in its own density or noise."""
-    rules = {finding.rule for finding in result.findings}
-    return result.verdict == "refuted" or bool(rules & CONVICTING)
-
-
 def exit_code(
     plan: Plan,
     results: Sequence[CaseResult],
@@ -54,7 +47,7 @@ def exit_code(
     if refuted or any(finding.rule == "DP002" for finding in extra):
         return REFUTED
     unclear = any(result.verdict in ("blind", "error") for result in subjects)
-    missed = not all(caught(result) for result in controls)
+    missed = not all(result.found_out for result in controls)
     unfinished = len(results) < len(plan.cases)
     weaker = any(finding.rule == "DP010" for finding in extra)
     return NO_VERDICT if unclear or missed or unfinished or weaker else CLEAN

@@ -25,6 +25,7 @@ from audit.record import (
     PlannedCase,
     Record,
     Role,
+    Shares,
     Summary,
     Verdict,
 )
@@ -145,6 +146,7 @@ def planned(result: CaseResult, text: str = "") -> PlannedCase:
         scouting=800,
         blocks=(800,) * 4,
         alpha=1e-4,
+        shares=Shares(betting=5e-5, fixed=4.5e-5, profile=5e-6),
         reproduce=f"python -m audit run {text or result.name} --trials 4000 --seed 0",
     )
 

@@ -14,6 +14,7 @@ transcript, so their log-ratios lie between -eps and eps whatever these function
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -103,8 +104,28 @@ def profile(mechanism: Played, pair: Pair, epsilon: float) -> float:
     return float(np.maximum(laws - grown, 0.0).sum(axis=1).max())
 
 
+class _Key:
+    """A mechanism and its means, equal when they look and are the same."""
+
+    def __init__(self, mechanism: Played, means: Floats) -> None:
+        self.mechanism, self.means = mechanism, means
+        self._value = repr(mechanism), means.shape, means.tobytes()
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._value == other._value
+
+
 def _law(mechanism: Played, means: Floats) -> Floats:
+    return _known_law(_Key(mechanism, means))
+
+
+@lru_cache(maxsize=32)
+def _known_law(key: _Key) -> Floats:
     """Law of the last action of a canary, shape (K,), or of both actions of others, (K, K)."""
+    mechanism, means = key.mechanism, key.means
     learner = mechanism.new_learner()
     if isinstance(learner, Canary):
         return _canary_law(mechanism, learner, means)

@@ -49,7 +49,7 @@ def badge(result: CaseResult) -> str:
     """Key of `LABELS`: the verdict as a reader must take it, given the role of the case."""
     if result.role != "control":
         return result.verdict
-    return "caught" if result.verdict == "refuted" else "missed"
+    return "caught" if result.found_out else "missed"
 
 
 def label(result: CaseResult) -> str:
@@ -222,10 +222,43 @@ def figures(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
     ]
     if result.parameter_lower is not None:
         rows.insert(6, ("Certified parameter", floor(result.parameter_lower)))
+    rows += _ladder(result)
     if max(result.exceptions) > 0:
         left, right = result.exceptions
         rows.append(("Exceptions", f"left {percent(left)}, right {percent(right)}"))
     return rows + _chosen(planned, result)
+
+
+def rungs(result: CaseResult) -> list[tuple[str, float]]:
+    """The ladder from promise to proof, as names and epsilons at the ladder's delta."""
+    ladder = result.ladder
+    if ladder is None:
+        return []
+    steps = [("theorem", ladder.theorem)]
+    if ladder.accountant is not None:
+        steps.append(("accountant", ladder.accountant))
+    steps.append(("certificate", ladder.certificate))
+    counted = dict(result.profile).get(ladder.delta)
+    return steps if counted is None else [*steps, ("evidence", counted)]
+
+
+def _ladder(result: CaseResult) -> list[tuple[str, str]]:
+    ladder = result.ladder
+    if ladder is None:
+        return []
+    how = f"{whole(ladder.runs)} {'tilted ' if ladder.tilted else ''}runs"
+    drawn = "not refuted" if ladder.calibrated else "REFUTED: noise is not what the code says"
+    steps = ", ".join(f"{name} {number(value)}" for name, value in rungs(result))
+    return [
+        (f"Ladder at delta {number(ladder.delta)}", f"{steps} (certificate from {how})"),
+        ("Draws from its density", f"{drawn} (log-wealth {number(ladder.calibration_log_wealth)})"),
+    ]
+
+
+def notable(record: Record) -> list[Finding]:
+    """Findings worth a reader's time: all but those of controls that were caught."""
+    caught = {result.name for result in record.results if badge(result) == "caught"}
+    return [finding for finding in record.summary.findings if finding.case not in caught]
 
 
 def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:

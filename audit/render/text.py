@@ -40,7 +40,7 @@ def render_text(record: Record, *, width: int, color: bool) -> str:
         if any(result.role == "informational" for result in record.results):
             console.print("* informational: reports only, does not gate", style="dim")
         _verdicts(console, record)
-    for finding in record.summary.findings:
+    for finding in say.notable(record):
         _finding(console, finding)
     _footer(console, record)
     return _text_of(console)
@@ -91,8 +91,7 @@ def _table(results: tuple[CaseResult, ...]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("case", "claim", "view"):
-        table.add_column(name, overflow="fold")
+    table.add_column("case", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     for name in ("certified\nof claimed", "could have\ncaught", "trials"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -106,10 +105,9 @@ def _cells(result: CaseResult) -> list[Text | str]:
 
     star = "*" if result.role == "informational" else ""
     key = say.badge(result)
+    claimed = f"{tidy(result.claim)} of {one_line(result.view, LONGEST_NAME)}"
     return [
-        Text(one_line(result.name, LONGEST_NAME)),
-        Text(tidy(result.claim)),
-        Text(one_line(result.view, LONGEST_NAME)),
+        Text(one_line(result.name, LONGEST_NAME)).append(f"\n  {claimed}", style="dim"),
         Text(SHORT[key] + star, style=STYLES[key]),
         say.certified(result, " of "),
         ceiling(say.smallest_caught(result)[1]),

@@ -83,7 +83,9 @@ def test_exp3_against_its_own_draws_and_a_loop():
 @pytest.mark.parametrize(("learner", "most"), [("htinf", 6), ("ftpl", 12)])
 def test_learners_against_exp3(learner, most):
     rng = generator()
-    plain, other = best(player(converted("exp3n"), N, rng), player(converted(learner), N, rng))
+    plain, other = best(
+        player(converted("exp3n"), N, rng), player(converted(learner), N, rng), rounds=15
+    )
     report(f"{learner} / exp3n", other / plain)
     assert other / plain <= most
 

@@ -1,4 +1,4 @@
-"""Commands on records and names: report, accept, baseline, check, list, explain, schema, selftest."""
+"""Commands on records and names: report, accept, check, list, explain, schema, selftest."""
 
 import json
 from pathlib import Path

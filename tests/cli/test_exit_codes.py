@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_help_imports_no_numpy():
         "assert 'numpy' not in sys.modules and 'scipy' not in sys.modules"
     )
     done = subprocess.run(
-        command()[:1] + ["-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "Exit codes: 0 nothing refuted, 1 a claim refuted" in done.stdout

@@ -15,7 +15,10 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from audit.canary_bets import posterior_log_e_value
-from audit.onerun import guess_extremes, one_run_mu, one_run_rejects
+from audit.judge import right_and_wrong
+from audit.onerun import one_run_mu, one_run_rejects
+from audit.onerun_judge import testify
+from audit.onerun_power import Design
 from tests.coverage.laws import Row, margin, revealed, smallest
 
 Floats = npt.NDArray[np.float64]
@@ -62,14 +65,19 @@ def burst_excess(epsilon: float, delta: float, canaries: int, guesses: int, test
     return float(np.max(chance * burst + (1 - chance) * quiet))
 
 
+def right_guesses(scores: Floats, left: npt.NDArray[np.bool_], guesses: int) -> int:
+    """How many of the guesses at the extremes are right."""
+    said = testify(Design(len(scores), guesses, 1.0, 0.0, "one-run", {}), scores, left, "test")
+    return int(right_and_wrong(said.choice, said.counts)[0].sum())
+
+
 def gaussian_excess(mu: float, canaries: int, guesses: int, repetitions: int) -> float:
     """P(certified mu > mu) with Gaussian noise on every canary, simulated."""
     needed = smallest(lambda v: one_run_mu(v, guesses, canaries, ALPHA) > mu, guesses)
     rng, right = np.random.default_rng(11), np.empty(repetitions, dtype=int)
     for i in range(repetitions):
         left = rng.random(canaries) < 0.5
-        signs = guess_extremes(mu * left + rng.standard_normal(canaries), guesses)
-        right[i] = np.sum((signs == 1) & left) + np.sum((signs == -1) & ~left)
+        right[i] = right_guesses(mu * left + rng.standard_normal(canaries), left, guesses)
     return float(np.mean(right >= needed))
 
 

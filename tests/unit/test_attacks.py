@@ -26,7 +26,7 @@ def build(name):
     return getattr(importlib.import_module(module), attribute)()
 
 
-LEARNERS = [name for name in CATALOGUE if name != "likelihood"]
+LEARNERS = [name for name in CATALOGUE if name not in ("likelihood", "prices", "shadow")]
 
 
 def emitted(kind, n, rng):

@@ -141,12 +141,6 @@ def test_no_right_guess_certifies_nothing():
     assert onerun.one_run_mu(5, 10, 10, 0.05) == 0
 
 
-def test_extremes_are_guessed_and_ties_go_by_position():
-    signs = onerun.guess_extremes([3.0, 1.0, 1.0, 1.0, 2.0], 3)
-    np.testing.assert_array_equal(signs, [1, -1, 0, 0, 1])
-    assert (onerun.guess_extremes(np.zeros(6), 6) != 0).all()
-
-
 def test_e_value_against_the_definition():
     rng = np.random.default_rng(2)
     posterior, left = rng.uniform(0.01, 0.99, 50), rng.random(50) < 0.5

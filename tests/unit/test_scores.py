@@ -14,6 +14,7 @@ from audit.cli import main
 from audit.errors import UsageError
 from audit.record import read_record
 from audit.scores import check_counts, check_fair, placed_relation, read_scores
+from tests.coverage.onerun import right_guesses
 
 GOOD = "in,score,id\n1,0.5,a\n0,-1,b\n In ,2e-1,c\nOUT,3,d\ntrue,1,e\nno,0,f\n"
 
@@ -107,8 +108,7 @@ def test_the_result_is_the_bound_of_its_own_counts(tmp_path):
     assert scored(*words).exit_code == 1
     record = read_record(target)
     case = record.results[0]
-    signs = onerun.guess_extremes(scores, 101)
-    right = int(np.sum((signs == 1) & inside) + np.sum((signs == -1) & ~inside))
+    right = right_guesses(scores, inside, 101)
     expected = onerun.one_run_epsilon(right, 101, 500, 1e-3, delta=1e-5, test=case.choice.test)
     assert case.epsilon_lower == expected > 1
     assert case.evidence.trials == 500
@@ -265,5 +265,5 @@ def test_dry_run_of_one_run(tmp_path):
     words = ["--one-run", "--canaries", "400", "--dry-run", "--out", str(tmp_path)]
     found = CliRunner().invoke(main, ["run", "calibration/gaussian-per-record", *words])
     assert found.exit_code == 0
-    assert "cost: 1 mechanism runs" in found.stdout
+    assert "cost: one mechanism run per case" in found.stdout
     assert list(tmp_path.iterdir()) == []
