@@ -2,60 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from audit.errors import AuditError, MechanismError
+from audit.errors import AuditError
+from audit.shell import ErrorGroup, fail
 
 _EXISTING = click.Path(path_type=Path, dir_okay=False)
-
-
-_BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
-
-
-class _Group(click.Group):
-    """Turns errors into one line and the documented exit codes."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The command's own arguments; an unknown option is bad input like any other."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            _fail(ctx, error, 2)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
-        try:
-            return super().invoke(ctx)
-        except click.exceptions.Exit:
-            raise
-        except MechanismError as error:
-            _fail(ctx, error, 3)
-        except (AuditError, click.ClickException, *_BAD_PATH) as error:
-            _fail(ctx, error, 2)
-        except KeyboardInterrupt:
-            _fail(ctx, "interrupted", 130)
-        except BrokenPipeError:
-            sys.stderr.close()
-            ctx.exit(0)
-        except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
-            traceback.print_exc()
-            _fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
-
-
-def _fail(ctx: click.Context, error: object, code: int) -> NoReturn:
-    text = str(error)
-    if isinstance(error, click.ClickException):
-        text = error.format_message()
-    elif isinstance(error, OSError):
-        text = f"{error.filename}: {error.strerror}"
-    click.echo(f"error: {' '.join(text.split())}", err=True)
-    ctx.exit(code)
 
 
 def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Any:
@@ -65,14 +21,14 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     try:
         config = read_config(value)
     except AuditError as error:
-        _fail(ctx, error, 2)
+        fail(ctx, error, 2)
     ctx.default_map = {**config.defaults(), **(ctx.default_map or {})}
     ctx.obj = config
     return value
 
 
 @click.group(
-    cls=_Group,
+    cls=ErrorGroup,
     context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDIT"},
 )
 @click.version_option(package_name="dpaudit", prog_name="dpaudit")

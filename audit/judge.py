@@ -236,6 +236,8 @@ def _verdict(
         return "refuted"
     if isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu:
         return "refuted"
+    if not any(choice.guess) and set(choice.posterior) == {0.5}:
+        return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
     best = min((e for e in caught.values() if e is not None), default=math.inf)
     return "blind" if best > plan.blind_factor * choice.epsilon else "unrefuted"
 
@@ -328,6 +330,8 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
 
 
 def _blindness(result: CaseResult, planned: PlannedCase) -> str:
+    if result.choice is not None and not any(result.choice.guess):
+        return "nothing in the view tells one input from the other; audit a richer view or pair"
     best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
     reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
     return (

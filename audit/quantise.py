@@ -57,10 +57,19 @@ def _step(column: Floats) -> Floats:
     values = np.where(np.isfinite(some), some, np.nan)
     empty = np.all(np.isnan(values), axis=0)
     values = np.where(empty, 0.0, values)
-    low, high = np.nanpercentile(values, [5, 95], axis=0)
+    low, high = _middle(values)
     largest = np.nanmax(np.abs(values), axis=0)
     spread = np.where(high > low, high - low, np.where(largest > 0, largest, 1.0))
     return np.maximum(_power(spread, BITS), _power(np.maximum(largest, 1e-300), _MAGNITUDE_BITS))
+
+
+def _middle(values: Floats) -> tuple[Floats, Floats]:
+    """Fifth and ninety-fifth percentile per column, NaN left out (it sorts to the end)."""
+    ordered = np.sort(values, axis=0)
+    last = np.maximum((~np.isnan(values)).sum(axis=0) - 1, 0)
+    ranks = [np.floor(0.05 * last), np.ceil(0.95 * last)]
+    low, high = (np.take_along_axis(ordered, r[None].astype(int), axis=0)[0] for r in ranks)
+    return low, high
 
 
 def _power(x: Floats, bits: int) -> Floats:

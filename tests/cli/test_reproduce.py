@@ -88,7 +88,7 @@ def test_of_own_data():
     rows = "".join(f"{20 + 3 * i},{i % 2}\n" for i in range(12))
     Path("mine.csv").write_text("age,bought\n" + rows)
     columns = ("--context", "age", "--outcome", "bought", "--bounds", "age=0:100,bought=0:1")
-    run("broken/cov-half-noise", "--data", "mine.csv", *columns, *QUICKEST, trials=500)
+    run("broken/cov-half-noise", "--data", "mine.csv", *columns, *QUICKEST, trials=1000)
     found, record = results()
     check_all(record, found)
 

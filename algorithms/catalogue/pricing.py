@@ -1,0 +1,156 @@
+"""Private personalised pricing. One line each."""
+
+from audit.entry import Entry
+
+PRICING: dict[str, Entry] = {
+    "pricing/private-cov": Entry(
+        "algorithms.pricing.private_cov:PrivateCov",
+        {"epsilon": 1.0, "delta": 1e-6, "records": 31, "dimension": 2},
+        summary="tree sums of phi phi^T, exact calibration",
+    ),
+    "pricing/private-cov-gdp": Entry(
+        "algorithms.pricing.private_cov:PrivateCov",
+        {"epsilon": 1.0, "delta": 1e-6, "records": 31, "dimension": 2, "claim_as": "gaussian"},
+        summary="the same, the whole Gaussian curve claimed",
+    ),
+    "pricing/private-cov-canaries": Entry(
+        "algorithms.pricing.cov_canaries:CovCanaries",
+        {"epsilon": 4.0, "delta": 1e-5, "records": 1023, "claim_as": "gaussian"},
+        reference=False,
+        summary="tree sums of 1,023 records, for --one-run",
+    ),
+    "pricing/private-cov-customers": Entry(
+        "algorithms.pricing.contexts:private_cov_on",
+        {"source": "modechoice", "customers": 64, "epsilon": 1.0, "delta": 1e-6},
+        summary="tree sums over 64 real train travellers",
+    ),
+    "pricing/private-cov-apple": Entry(
+        "algorithms.pricing.contexts:private_cov_on",
+        {"source": "apple", "customers": 32, "epsilon": 1.0, "delta": 1e-6},
+        reference=False,
+        summary="tree sums over 32 real shoppers (needs the extra 'data')",
+    ),
+    "pricing/private-mle": Entry(
+        "algorithms.pricing.private_mle:PrivateMle",
+        {"epsilon": 2.0, "records": 20, "radius": 1.0},
+        reference=False,
+        summary="demand by objective perturbation on a ball, any customer replaced",
+    ),
+    "pricing/private-mle-labels": Entry(
+        "algorithms.pricing.private_mle:PrivateMle",
+        {
+            "epsilon": 4.0,
+            "records": 20,
+            "calibration": "exact_label",
+            "claim_as": "gaussian",
+            "demand": "linear",
+        },
+        summary="the same, linear demand, outcomes flipped: the whole Gaussian curve claimed",
+    ),
+    "pricing/private-mle-calls": Entry(
+        "algorithms.pricing.private_mle:PrivateMle",
+        {"epsilon": 4.0, "records": 30, "times": (10, 20, 30), "radius": 2.0},
+        reference=False,
+        summary="three calls on a growing stream, losses convolved",
+    ),
+    "pricing/private-mle-kst": Entry(
+        "algorithms.pricing.private_mle:PrivateMle",
+        {"epsilon": 1.0, "records": 20, "calibration": "kst_zeta"},
+        role="informational",
+        reference=False,
+        summary="one call as published by Kifer, Smith and Thakurta, a record removed",
+    ),
+    "pricing/private-mle-customers": Entry(
+        "algorithms.pricing.contexts:private_mle_on",
+        {"source": "modechoice", "customers": 64, "epsilon": 2.0},
+        role="informational",
+        reference=False,
+        summary="objective perturbation over 64 real train travellers",
+    ),
+    "pricing/private-mle-patients": Entry(
+        "algorithms.pricing.contexts:private_mle_on",
+        {"source": "health", "customers": 64, "epsilon": 2.0},
+        role="informational",
+        reference=False,
+        summary="objective perturbation over 64 years of real patients",
+    ),
+    "pricing/policy-releases": Entry(
+        "algorithms.pricing.policy:PrivatePricing",
+        {"preset": "lively", "view": "transcript", "accounting": "joint"},
+        reference=False,
+        summary="the whole policy, T = 1024: everything that its releasers put out",
+    ),
+    "pricing/policy-anticipating": Entry(
+        "algorithms.pricing.policy:PrivatePricing",
+        {"preset": "long", "view": "prices_after", "accounting": "joint"},
+        role="informational",
+        reference=False,
+        summary="the whole policy, T = 4096: all prices after the customer's own",
+    ),
+    "pricing/policy-all-but-own": Entry(
+        "algorithms.pricing.policy:PrivatePricing",
+        {"preset": "long", "view": "prices_except", "accounting": "joint"},
+        role="informational",
+        reference=False,
+        summary="the same policy: all prices but the customer's own",
+    ),
+    "pricing/linucb-gaussian": Entry(
+        "algorithms.pricing.linucb:PrivateLinUcb",
+        {"epsilon": 1.0, "delta": 1e-06, "rounds": 16},
+        role="informational",
+        reference=False,
+        summary="jointly private LinUCB, Gaussian Gram tree (very loose constants)",
+    ),
+    "pricing/linucb-wishart": Entry(
+        "algorithms.pricing.linucb:PrivateLinUcb",
+        {"epsilon": 1.0, "delta": 1e-06, "rounds": 16, "noise": "wishart"},
+        role="informational",
+        reference=False,
+        summary="jointly private LinUCB, Wishart Gram tree (very loose constants)",
+    ),
+    "pricing/analyze-gauss": Entry(
+        "algorithms.pricing.one_shot:AnalyzeGauss",
+        {"epsilon": 0.9, "delta": 1e-05},
+        role="informational",
+        reference=False,
+        summary="one noisy Gram matrix, classical calibration",
+    ),
+    "pricing/laplace-tree": Entry(
+        "algorithms.pricing.one_shot:LaplaceTree",
+        {"epsilon": 1.0, "records": 15},
+        role="informational",
+        reference=False,
+        summary="running sums, Laplace noise on a binary tree",
+    ),
+    "pricing/gamma-perturbation": Entry(
+        "algorithms.pricing.private_erm:GammaPerturbation",
+        {"epsilon": 1.0, "records": 30},
+        role="informational",
+        reference=False,
+        summary="objective perturbation with gamma noise, pure epsilon",
+    ),
+    "pricing/approximate-minima": Entry(
+        "algorithms.pricing.private_erm:ApproximateMinima",
+        {"epsilon": 1.0, "delta": 1e-06},
+        role="informational",
+        reference=False,
+        summary="objective perturbation that stops early and says so in its output noise",
+    ),
+    "pricing/uniform-price": Entry(
+        "algorithms.pricing.uniform_price:UniformPrice",
+        {"epsilon": 1.0, "rounds": 20},
+        summary="one price for everybody: private with all prices in view",
+    ),
+    "pricing/cells-central": Entry(
+        "algorithms.pricing.nonparametric:CellPricing",
+        {"epsilon": 1.0},
+        reference=False,
+        summary="nonparametric price search per cell, a curator adds the noise",
+    ),
+    "pricing/cells-local": Entry(
+        "algorithms.pricing.nonparametric:CellPricing",
+        {"epsilon": 1.0, "local": True},
+        reference=False,
+        summary="nonparametric price search per cell, customers add the noise",
+    ),
+}

@@ -1,0 +1,54 @@
+"""Errors on the command line: one line on stderr and the documented exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from audit.errors import AuditError, MechanismError
+
+BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
+
+
+class ErrorGroup(click.Group):
+    """Turns errors into one line and the documented exit codes."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The command's own arguments; an unknown option is bad input like any other."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            fail(ctx, error, 2)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except click.exceptions.Exit:
+            raise
+        except MechanismError as error:
+            fail(ctx, error, 3)
+        except (AuditError, click.ClickException, *BAD_PATH) as error:
+            fail(ctx, error, 2)
+        except KeyboardInterrupt:
+            fail(ctx, "interrupted", 130)
+        except BrokenPipeError:
+            sys.stderr.close()
+            ctx.exit(0)
+        except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
+            traceback.print_exc()
+            fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
+
+
+def fail(ctx: click.Context, error: object, code: int) -> NoReturn:
+    """Print one line on stderr and end with an exit code."""
+    text = str(error)
+    if isinstance(error, click.ClickException):
+        text = error.format_message()
+    elif isinstance(error, OSError):
+        text = f"{error.filename}: {error.strerror}"
+    click.echo(f"error: {' '.join(text.split())}", err=True)
+    ctx.exit(code)
