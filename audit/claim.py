@@ -89,6 +89,14 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
             best = np.maximum(best, _two_lines(alarm, float(e), self.delta_at(float(e))))
         return best
 
+    def group(self, records: int) -> Claim:
+        """What the claim implies for inputs that differ in `records` records, not in one.
+
+        Raises:
+            UsageError: For fewer than one record, or when the claim implies nothing that far.
+        """
+        raise NotImplementedError
+
     def same_promise(self, other: Claim) -> bool:
         """Whether another claim promises the same, wherever either comes from."""
         return msgspec.structs.replace(self, source="") == msgspec.structs.replace(other, source="")
@@ -105,6 +113,10 @@ class PureDp(Claim, frozen=True, tag="pure"):
     def delta_at(self, epsilon: float) -> float:
         """Profile of randomised response, the worst epsilon-DP mechanism."""
         return _box_delta(self.epsilon, 0.0, epsilon)
+
+    def group(self, records: int) -> PureDp:
+        """``records * epsilon`` (Dwork and Roth 2014, Theorem 2.2)."""
+        return msgspec.structs.replace(self, epsilon=_group_of(records) * self.epsilon)
 
     def points(self) -> tuple[tuple[float, float], ...]:
         """The claim itself."""
@@ -133,6 +145,14 @@ class ApproxDp(Claim, frozen=True, tag="approx"):
         """Profile of the revealing box (Kairouz, Oh and Viswanath 2015, Theorem 3.3)."""
         return _box_delta(self.epsilon, self.delta, epsilon)
 
+    def group(self, records: int) -> ApproxDp:
+        """``(k eps, delta (e^(k eps) - 1)/(e^eps - 1))`` (Vadhan 2017, Lemma 2.2, sum kept)."""
+        far = _group_of(records) * self.epsilon
+        delta = self.delta * math.expm1(min(far, 700.0)) / math.expm1(min(self.epsilon, 700.0))
+        if delta >= 1:
+            raise _too_many(self, records, f"delta would be {delta:.3g}")
+        return msgspec.structs.replace(self, epsilon=far, delta=delta)
+
     def points(self) -> tuple[tuple[float, float], ...]:
         """The claim itself."""
         return ((self.epsilon, self.delta),)
@@ -156,6 +176,10 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
     def delta_at(self, epsilon: float) -> float:
         """``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` (Balle and Wang 2018, Theorem 8)."""
         return gaussian_delta(self.mu, epsilon)
+
+    def group(self, records: int) -> GaussianDp:
+        """``records * mu`` (Dong, Roth and Su 2022, Theorem 2.14)."""
+        return msgspec.structs.replace(self, mu=_group_of(records) * self.mu)
 
     def epsilon_at(self, delta: float) -> float:
         """Inverse of the profile; no finite epsilon has delta 0."""
@@ -183,6 +207,10 @@ class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
     def __post_init__(self) -> None:
         _require_positive(rho=self.rho)
 
+    def group(self, records: int) -> ZeroConcentratedDp:
+        """``records^2 * rho`` (Bun and Steinke 2016, Proposition 1.9)."""
+        return msgspec.structs.replace(self, rho=_group_of(records) ** 2 * self.rho)
+
     def delta_at(self, epsilon: float) -> float:
         """Profile implied by all Renyi orders at once."""
         orders = tuple(1 + np.geomspace(1e-2, 1e6, 400))
@@ -202,6 +230,15 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
         _require_positive(epsilon=self.epsilon)
         if not self.order > 1:
             raise UsageError(f"claim: expected a Renyi order > 1, got order={self.order!r}")
+
+    def group(self, records: int) -> RenyiDp:
+        """``(order / 2^c, 3^c epsilon)`` for the next 2^c records (Mironov 2017, Proposition 2)."""
+        doublings = math.ceil(math.log2(_group_of(records)))
+        if self.order < 2 ** (doublings + 1):
+            raise _too_many(self, records, f"the order must be at least {2 ** (doublings + 1)}")
+        return msgspec.structs.replace(
+            self, order=self.order / 2**doublings, epsilon=3**doublings * self.epsilon
+        )
 
     def delta_at(self, epsilon: float) -> float:
         """Profile implied by the one order."""
@@ -296,6 +333,15 @@ def _renyi_delta(orders: tuple[float, ...], bounds: tuple[float, ...], epsilon: 
     from dp_accounting.rdp import rdp_privacy_accountant
 
     return float(rdp_privacy_accountant.compute_delta(orders, bounds, epsilon)[0])
+
+
+def _too_many(claim: Claim, records: int, why: str) -> UsageError:
+    return UsageError(f"claim: {claim} says nothing about {records} records ({why}); take fewer")
+
+
+def _group_of(records: int) -> int:
+    _require_positive(records=records)
+    return records
 
 
 def _require_positive(**values: float) -> None:

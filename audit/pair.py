@@ -23,7 +23,9 @@ class Pair:
         label: A short name for reports.
         relation: ``replace-one`` (equal length, exactly one record differs), ``add-remove`` (one
             has one record more) or ``declared`` (the caller vouches for it; nothing is checked).
+            With `records` > 1: up to so many differ, or are more.
         differs: Positions along the leading axis where the inputs differ; found when omitted.
+        records: How many records of neighbours may differ: more than one for a group audit.
 
     Raises:
         UsageError: When the inputs are not neighbours under `relation`.
@@ -34,6 +36,7 @@ class Pair:
     label: str = ""
     relation: str = "declared"
     differs: tuple[int, ...] | None = None
+    records: int = 1
 
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:
@@ -58,21 +61,24 @@ class Pair:
         return self.differs[0] if self.differs else 0
 
     def _check_replace_one(self) -> None:
-        if self.differs is None or len(self.differs) != 1:
+        if self.differs is None or not 1 <= len(self.differs) <= self.records:
             where = "unequal lengths" if self.differs is None else f"positions {self.differs}"
             raise UsageError(
-                f"pair {self.label!r}: replace-one neighbours must differ in exactly one record of "
-                f"equally many; these differ in {where}. Change one record only, or declare the "
-                "relation of the claim as 'declared'"
+                f"pair {self.label!r}: replace-one neighbours must differ in exactly "
+                f"{self._records()} of equally many; these differ in {where}. Change that many "
+                "only, or declare the relation of the claim as 'declared'"
             )
 
     def _check_add_remove(self) -> None:
         left, right = _as_records(self.left), _as_records(self.right)
-        if left is None or right is None or not _one_more(left, right):
+        if left is None or right is None or not _few_more(left, right, self.records):
             raise UsageError(
                 f"pair {self.label!r}: add-remove neighbours must be sequences of which one has "
-                "exactly one record more and otherwise the same records in the same order"
+                f"exactly {self._records()} more and otherwise the same records in the same order"
             )
+
+    def _records(self) -> str:
+        return "one record" if self.records == 1 else f"one to {self.records} records"
 
 
 def differing_positions(left: Any, right: Any) -> tuple[int, ...] | None:
@@ -132,9 +138,13 @@ def _equal(a: Any, b: Any) -> Any:
     return (a == b) | ((a != a) & (b != b))
 
 
-def _one_more(left: Sequence[Any], right: Sequence[Any]) -> bool:
+def _few_more(left: Sequence[Any], right: Sequence[Any], most: int) -> bool:
+    """Whether the longer is the shorter with one to `most` records put in."""
     long, short = (left, right) if len(left) > len(right) else (right, left)
-    if len(long) != len(short) + 1:
+    if not 1 <= len(long) - len(short) <= most:
         return False
-    first = next((i for i in range(len(short)) if not _same(long[i], short[i])), len(short))
-    return all(_same(long[i + 1], short[i]) for i in range(first, len(short)))
+    found = 0
+    for record in long:
+        if found < len(short) and _same(record, short[found]):
+            found += 1
+    return found == len(short)

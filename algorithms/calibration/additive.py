@@ -133,7 +133,8 @@ class Gaussian(Calibrated):
 
 
 def _difference(pair: Pair) -> Floats:
-    return np.asarray(pair.left, dtype=float) - np.asarray(pair.right, dtype=float)
+    left, right = np.asarray(pair.left, dtype=float), np.asarray(pair.right, dtype=float)
+    return np.asarray(left - right, dtype=float)
 
 
 @dataclass(frozen=True)
