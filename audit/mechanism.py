@@ -7,6 +7,9 @@ so through optional capabilities, asked for by name with `capability`:
   (n,), for the views named in ``likelihood_views``;
 * ``exact_profile(pair, epsilon)``: exact hockey-stick divergence of that pair;
 * ``noise_scaled(factor)``: the same mechanism with all its noise multiplied by `factor`;
+* ``smallest_block``: fewest trials that are worth a call, for mechanisms with long streams;
+* ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
+  their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
   see `audit.canaries`.

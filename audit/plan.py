@@ -160,7 +160,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         attacks=tuple(attack.name for attack in request.attacks),
         trials=trials,
         scouting=scouting,
-        blocks=block_sizes(trials - scouting),
+        blocks=block_sizes(trials - scouting, _smallest_block(request.mechanism)),
         alpha=alpha,
         shares=divide(alpha, request.claim, white_box=_knows_density(request)),
         reproduce=request.command or _command(request, settings, trials, alpha),
@@ -194,20 +194,29 @@ def _knows_density(request: Request) -> bool:
     return capability(request.mechanism, "log_likelihood_ratio", view) is not None
 
 
+def _smallest_block(mechanism: Mechanism) -> int:
+    return max(8, int(getattr(mechanism, "smallest_block", 8)))
+
+
 def scouting_trials(trials: int) -> int:
     """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one."""
     share = _SCOUT_SHARE * min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
     return int(trials * share)
 
 
-def block_sizes(trials: int) -> tuple[int, ...]:
+def block_sizes(trials: int, smallest: int = 8) -> tuple[int, ...]:
     """Sizes of the testifying blocks: small at first, so that a gross leak stops early.
 
     About eight looks per doubling of the evidence, at most 2,000 trials a block.
+
+    Args:
+        trials: Testifying trials.
+        smallest: Fewest trials that are worth a call of the mechanism.
     """
     sizes, done = [], 0
     while done < trials:
-        size = min(_LARGEST_BLOCK, max(8, done // 11), trials - done) if done else _FIRST_BLOCK
+        size = min(_LARGEST_BLOCK, max(smallest, done // 11)) if done else _FIRST_BLOCK
+        size = max(size, min(smallest, _LARGEST_BLOCK))
         sizes.append(min(size, trials - done))
         done += sizes[-1]
     return tuple(sizes)

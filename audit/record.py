@@ -255,8 +255,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_record(record: Record, path: Path) -> None:
     """Write a record; a reader sees the old file or the new one, never half of it."""
-    text = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    write_atomically(path, text + b"\n")
+    write_atomically(path, encode(record))
+
+
+def encode(record: Record) -> bytes:
+    """The record as JSON, one line per case so that two records can be compared line by line."""
+    lines = [msgspec.json.encode(result) for result in record.results]
+    rest = msgspec.to_builtins(msgspec.structs.replace(record, results=()))
+    del rest["results"]
+    head = msgspec.json.encode(rest)[:-1]
+    return head + b',\n"results":[\n' + b",\n".join(lines) + b"\n]}\n"
 
 
 def read_record(path: Path) -> Record:

@@ -207,8 +207,13 @@ class PrivateCov:
     def tilted_run(
         self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
     ) -> tuple[dict[str, Floats], Floats]:
-        """Transcripts from the law proportional to ``exp(tilt L) P_left``, and log weights."""
+        """Transcripts from the law proportional to ``exp(tilt L) P_left``, and log weights.
+
+        Without a density to tilt (an infinite mu) they are plain transcripts of weight one.
+        """
         emitted = self.run(pair.left, n, rng)
+        if not math.isfinite(self.mu(pair)):
+            return emitted, np.zeros(n)
         moved = self._outer(pair.left) - self._outer(pair.right)
         emitted["sums"] += tilt * self._exact(moved)
         form = np.full(n, "", dtype=object)
