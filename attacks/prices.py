@@ -4,6 +4,12 @@ A mechanism that knows how its prices come about offers ``price_score(views, pai
 calls it. It applies to views of prices only.
 
 Why this is valid: the score is only a score; nothing is fitted on labels.
+
+Power, as the area under the ROC curve for a flipped outcome in a market of 300 customers with one
+refresh after 200 of them (400 plays a side, standard error .02): .85 with estimator noise .3 a
+coordinate, .55 with 3, .5 with 12 and more, as working policies have. Fake customers whose norms
+spread from .6 to 1 raise .85 to .86; with tiny contexts, with one constant context, or with
+contexts that leave out the replaced customer's direction it is .5.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ def examine(
     attacks: Sequence[str] | None = None,
     early_stop: bool = True,
     bits: bool = False,
+    group: int = 1,
     jobs: int = 1,
 ) -> CaseResult:
     """Audit one implementation against one claim.
@@ -45,6 +46,7 @@ def examine(
         attacks: Names of attacks; the whole battery when omitted.
         early_stop: Stop as soon as the claim is refuted.
         bits: Put floating-point rounding in scope.
+        group: How many changed records the claim speaks of (see `Claim.group`).
         jobs: Worker processes; no result depends on it.
 
     Returns:
@@ -70,6 +72,7 @@ def examine(
         attacks=battery(attacks),
         pairs=tuple(pairs),
         view=view,
+        group=group,
         command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",
     )
     settings = Settings(trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, bits=bits)

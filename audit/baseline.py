@@ -11,10 +11,12 @@ import msgspec
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.judge import reach
 from audit.record import (
     SCHEMA_VERSION,
     CaseResult,
     Finding,
+    PlannedCase,
     Record,
     Verdict,
     decode,
@@ -33,7 +35,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
         verdict: The verdict then.
         epsilon_lower: Certified then.
         estimate_upper: Upper estimate then; None when there was none.
-        could_have_caught: Smallest true epsilon that would have been caught then.
+        could_have_caught: Smallest true epsilon that an ideal attack would have caught then.
+        delta: Delta of the certified epsilon.
+        attack: Attack that testified.
         reason: Why a refutation is accepted; empty for other verdicts.
         expires: ISO date after which the acceptance lapses; empty for never.
     """
@@ -44,6 +48,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_lower: float
     estimate_upper: float | None
     could_have_caught: float | None
+    delta: float = 0.0
+    attack: str = ""
     reason: str = ""
     expires: str = ""
 
@@ -88,7 +94,8 @@ def accept(record: Record, reasons: Mapping[str, str], expires: str = "") -> Bas
             raise UsageError(
                 f"case {result.name!r} is refuted: give --reason '{result.name}=WHY' to accept it"
             )
-        cases[result.name] = _accepted(result, reason, expires if needs else "")
+        planned = record.planned(result.name)
+        cases[result.name] = _accepted(result, planned, reason, expires if needs else "")
     return Baseline(cases=cases)
 
 
@@ -101,57 +108,94 @@ def compare(record: Record, baseline: Baseline) -> Record:
     """The record with its findings and exit code relative to a baseline."""
     accepted: set[str] = set()
     extra: list[Finding] = []
+    extra += [_missing(name) for name in baseline.cases if name not in _names(record)]
     for result in record.results:
         old = baseline.cases.get(result.name)
-        if old is None or not old.claim.same_promise(result.claim) or old.view != result.view:
+        if old is None:
             continue
-        finding = _compare_case(result, old, record.planned(result.name).reproduce)
-        if finding:
-            extra.append(finding)
+        planned = record.planned(result.name)
+        if not old.claim.same_promise(result.claim) or old.view != result.view:
+            extra.append(_other_claim(planned, old))
+            continue
+        extra += _compare_case(result, old, planned)
         if old.verdict == "refuted" and old.reason and not _expired(old):
             accepted.add(result.name)
     summary = summarise(record.plan, record.results, frozenset(accepted), extra)
     return msgspec.structs.replace(record, summary=summary)
 
 
-def _accepted(result: CaseResult, reason: str, expires: str) -> Accepted:
+def _names(record: Record) -> set[str]:
+    return {case.name for case in record.plan.cases}
+
+
+def _missing(name: str) -> Finding:
+    message = "in the baseline, but not in this run: restore the case or accept a new baseline"
+    return Finding(rule="DP010", case=name, message=message)
+
+
+def _other_claim(planned: PlannedCase, old: Accepted) -> Finding:
+    message = (
+        f"the baseline knows {old.claim} of {old.view}, this run audits {planned.claim} of "
+        f"{planned.view}: accept a new baseline if the promise changed on purpose"
+    )
+    return Finding(rule="DP010", case=planned.name, message=message, reproduce=planned.reproduce)
+
+
+def _accepted(result: CaseResult, planned: PlannedCase, reason: str, expires: str) -> Accepted:
     return Accepted(
         claim=result.claim,
         view=result.view,
         verdict=result.verdict,
         epsilon_lower=result.epsilon_lower,
         estimate_upper=result.estimate_upper,
-        could_have_caught=_reach(result),
+        could_have_caught=_reach(planned),
+        delta=result.delta,
+        attack=result.choice.attack if result.choice else "",
         reason=reason,
         expires=expires,
     )
 
 
-def _compare_case(result: CaseResult, old: Accepted, command: str) -> Finding | None:
-    def finding(rule: str, message: str) -> Finding:
-        return Finding(rule=rule, case=result.name, message=message, reproduce=command)
-
+def _compare_case(result: CaseResult, old: Accepted, planned: PlannedCase) -> list[Finding]:
+    found: list[tuple[str, str]] = []
     if result.role == "subject" and old.verdict == "refuted":
         if result.verdict != "refuted":
-            return finding("DP008", f"accepted as refuted ({old.reason}); now {result.verdict}")
-        if old.estimate_upper is not None and result.epsilon_lower > old.estimate_upper:
-            return finding(
-                "DP002",
-                f"certified {result.epsilon_lower:.4g} lies above the accepted state's upper "
-                f"estimate {old.estimate_upper:.4g}",
+            found.append(("DP008", f"accepted as refuted ({old.reason}); now {result.verdict}"))
+        elif _is_worse(result, old):
+            found.append(
+                (
+                    "DP002",
+                    f"certified {result.epsilon_lower:.4g} lies above the accepted state's upper "
+                    f"estimate {old.estimate_upper:.4g}",
+                )
             )
-    now, then = _reach(result), old.could_have_caught
+    now, then = _reach(planned), old.could_have_caught
     if then is not None and (now is None or now > _WEAKER * then):
-        reach = "nothing" if now is None else f"{now:.3g}"
-        return finding(
-            "DP010",
-            f"the smallest epsilon that could have been caught grew from {then:.3g} to {reach}",
+        grown = "nothing" if now is None else f"{now:.3g}"
+        found.append(
+            (
+                "DP010",
+                f"the smallest epsilon that could have been caught grew from {then:.3g} to {grown}",
+            )
         )
-    return None
+    return [
+        Finding(rule=rule, case=result.name, message=message, reproduce=planned.reproduce)
+        for rule, message in found
+    ]
 
 
-def _reach(result: CaseResult) -> float | None:
-    return min((e for e in result.could_have_caught.values() if e is not None), default=None)
+def _is_worse(result: CaseResult, old: Accepted) -> bool:
+    """Bounds are compared like with like: the same attack at the same delta."""
+    attack = result.choice.attack if result.choice else ""
+    if old.estimate_upper is None or (attack, result.delta) != (old.attack, old.delta):
+        return False
+    return result.epsilon_lower > old.estimate_upper
+
+
+def _reach(planned: PlannedCase) -> float | None:
+    """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
+    families = reach(planned, *planned.claim.points()[0])
+    return min((e for e in families.values() if e is not None), default=None)
 
 
 def _expired(old: Accepted) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ from audit.attack import Attack
 from audit.claim import RELATIONS, AnyClaim, parse_claim
 from audit.config import CaseConfig
 from audit.errors import UsageError
+from audit.group import in_groups
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.plan import Request
 from audit.record import Finding, Role
 from audit.registry import battery, catalogue, matching, resolve
+from audit.sweep import suffix, words
 from audit.table import Table, customer_pairs
 
 ROLES: tuple[Role, ...] = ("subject", "control", "informational")
@@ -33,12 +35,14 @@ class Asked:
         origin: Where the claim was given.
         table: A user's own data.
         options: Command-line words that reproduce what is not in the target itself.
+        parameters: Parameters of the target that a sweep sets.
     """
 
     config: CaseConfig
     origin: str = ""
     table: Table | None = None
     options: tuple[str, ...] = ()
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 def reference_names() -> list[str]:
@@ -77,14 +81,17 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
     entry = catalogue().get(config.target)
     given = _given_claim(asked)
     pairs = _given_pairs(config)
-    mechanism = resolve(config.target, given, pairs, column=config.column)
+    mechanism = resolve(
+        config.target, given, pairs, column=config.column, parameters=asked.parameters
+    )
     if asked.table is not None:
         mechanism, pairs = _on_table(mechanism, asked.table, pairs)
     own = mechanism.claim
     if given is None and own is None:
         raise UsageError(f"target {config.target!r} states no claim; give --claim 'eps=1'")
     claims = _claims(given, own)
-    name = config.name or config.target
+    word = config.name or config.target
+    name = word + suffix(asked.parameters)
     role = _role(config.role or (entry.role if entry else "subject"), name)
     made = [
         Request(
@@ -96,14 +103,25 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
             pairs=pairs,
             role=role,
             view=config.view or (entry.view if entry else ""),
-            options=asked.options,
+            options=(*asked.options, *words(asked.parameters)),
             trials=config.trials,
-            word=name,
+            word=word,
             siblings=len(claims),
+            parameters=asked.parameters,
         )
         for i, claim in enumerate(claims)
     ]
-    return made, _differing(made, asked)
+    notes = _differing(made, asked)
+    return (
+        [_of_group(request, config.group) for request in made] if config.group > 1 else made
+    ), notes
+
+
+def _of_group(request: Request, records: int) -> Request:
+    """The request about a group of records instead of one."""
+    claim = request.claim.group(records)
+    mechanism, pairs = in_groups(request.mechanism, claim, request.pairs, records)
+    return replace(request, mechanism=mechanism, claim=claim, pairs=pairs, group=records)
 
 
 def _given_claim(asked: Asked) -> AnyClaim | None:
@@ -147,8 +165,10 @@ def _given_pairs(config: CaseConfig) -> tuple[Pair, ...]:
     relation = config.relation or "declared"
     if relation not in RELATIONS:
         raise UsageError(f"relation {relation!r}: expected one of {', '.join(RELATIONS)}")
+    if config.group < 1:
+        raise UsageError(f"group: expected at least 1 changed record, got {config.group}")
     return tuple(
-        Pair(left, right, label=f"given {i + 1}", relation=relation)
+        Pair(left, right, f"given {i + 1}", relation, records=config.group)
         for i, (left, right) in enumerate(config.pairs)
     )
 

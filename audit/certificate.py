@@ -195,7 +195,8 @@ def _one_direction(
 
     tilt = 0.0
     if delta > 0 and capability(game.mechanism, "tilted_run") is not None:
-        tilt = _choose_tilt(lambda t, block: play(t, _PILOT, block)[0], 1.08 * aim)
+        centred = _choose_tilt(lambda t, block: play(t, _PILOT, block)[0], 1.08 * aim)
+        tilt = _best_tilt(play, centred, planned.shares.certificate / 2, delta)
     losses, log_weights = play(tilt, runs, 0)
     alpha = planned.shares.certificate / 2
     return certified_epsilon(losses, log_weights, alpha, delta), tilt
@@ -213,6 +214,21 @@ def _choose_tilt(pilot: Callable[[float, int], Floats], aim: float) -> float:
         below = float(np.mean(pilot(middle, block))) < aim
         low, high = (middle, high) if below else (low, middle)
     return (low + high) / 2
+
+
+def _best_tilt(
+    play: Callable[[float, int, int], tuple[Floats, Floats]],
+    centred: float,
+    alpha: float,
+    delta: float,
+) -> float:
+    """The tilt that certifies most on pilot runs: centring may ask for more than weights bear."""
+
+    def certified(tilt: float, block: int) -> float:
+        return certified_epsilon(*play(tilt, 2 * _PILOT, block), alpha, delta)
+
+    tilts = [centred, centred / 2, centred / 8, centred / 64, 0.0]
+    return max((certified(tilt, 18 + i), tilt) for i, tilt in enumerate(tilts))[1]
 
 
 def _losses(game: Game, tilt: float, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -137,7 +137,7 @@ def check_mechanism(
     if not lines[-1].passed:
         return lines
     game = Game(mechanism, pairs[0], view or claim.view)
-    before = _snapshot(pairs[0].left)
+    before = snapshot(pairs[0].left)
     try:
         groups = batch_views(game, "check", seed, 16)
     except UsageError:
@@ -149,7 +149,7 @@ def check_mechanism(
     )
     lines.append(Check("runs", raised < 1, f"{raised:.0%} of the trials raised"))
     lines.append(_leading_axis(groups))
-    same = before == _snapshot(pairs[0].left)
+    same = before == snapshot(pairs[0].left)
     lines.append(Check("inputs kept", same, "unchanged" if same else "run changed its input"))
     seeded = same_seed_same_view(game, "check", seed, 8)
     lines.append(Check("seeding", seeded, "same seed, same view" if seeded else "draws elsewhere"))
@@ -164,7 +164,9 @@ def _check_pairs(pairs: Sequence[Pair], claim: AnyClaim) -> Check:
     if not pairs:
         return Check("pairs", False, "pairs() returned none")
     wrong = [
-        p.label for p in pairs if claim.relation != "declared" and p.relation != claim.relation
+        p.label or f"differs at {p.position}"
+        for p in pairs
+        if claim.relation != "declared" and p.relation != claim.relation
     ]
     if wrong:
         return Check("pairs", False, f"not declared {claim.relation}: {', '.join(wrong)}")
@@ -177,7 +179,8 @@ def _leading_axis(groups: Sequence[Views]) -> Check:
     return Check("view", bool(kinds), f"{len(names)} leaves, {len(kinds)} form(s) of output")
 
 
-def _snapshot(data: Any) -> bytes:
+def snapshot(data: Any) -> bytes:
+    """What an input holds, to see later whether a run changed it."""
     try:
         return msgspec.json.encode(data, enc_hook=lambda x: np.asarray(x).tolist())
     except (TypeError, ValueError, msgspec.EncodeError):

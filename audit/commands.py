@@ -16,6 +16,7 @@ from audit import baseline as baselines
 from audit import render, rules
 from audit.cases import Asked, parse_pair, requests_for, select, with_flags
 from audit.config import CaseConfig, Config
+from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
 from audit.engine import Progress, Workers
 from audit.engine import run as play
@@ -26,9 +27,10 @@ from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.record import Finding, Plan, Record, write_record
 from audit.registry import attack_names, catalogue, matching
-from audit.selftest import selftest_requests
+from audit.selftest import as_it_must, outcome, selftest_requests
 from audit.summary import INTERRUPTED, summarise
-from audit.table import Table, read_table
+from audit.sweep import steps_of
+from audit.table import Table, parse_bounds, read_table
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,9 @@ class RunOptions:
     one_run: bool
     canaries: int
     guesses: int
+    group: int
+    sweep: str
+    confirm: bool
     dry_run: bool
 
     @classmethod
@@ -88,7 +93,8 @@ def run(config: Config, options: RunOptions) -> int:
     requests, notes = _gather(config, options)
     if options.one_run or options.canaries or options.guesses:
         return _run_once(requests, notes, old, outputs, options)
-    plan, cases = make_plan(requests, options.settings())
+    settings = options.settings()
+    plan, cases = make_plan(requests, in_two(settings) if options.confirm else settings)
     if options.dry_run:
         _print_plan(plan)
         return 0
@@ -101,6 +107,8 @@ def run(config: Config, options: RunOptions) -> int:
             progress=progress,
         )
         record = play(plan, cases, workers)
+        if options.confirm and record.execution.complete:
+            record = confirm(record, requests, settings, workers)
     return _finish(record, notes, old, outputs, options)
 
 
@@ -112,7 +120,7 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in ("pairs", "attacks", "data", "resume", "bits"):
+    for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm"):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:
@@ -160,16 +168,19 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         "attacks": list(options.attacks),
         "pairs": [parse_pair(left, right) for left, right in options.pairs],
         "trials": options.trials if options.insist else 0,
+        "group": options.group,
     }
+    settings = steps_of(options.sweep)
     requests: list[Request] = []
     notes: list[Finding] = []
     for case in select(options.targets, config.case):
         origin = "--claim" if options.claim else "the configuration"
         words = _option_words(options, configured=case in config.case)
-        asked = Asked(with_flags(case, **flags), origin, table, words)
-        made, found = requests_for(asked)
-        requests += made
-        notes += found
+        for parameters in settings:
+            asked = Asked(with_flags(case, **flags), origin, table, words, parameters)
+            made, found = requests_for(asked)
+            requests += made
+            notes += found
     return requests, notes
 
 
@@ -188,6 +199,7 @@ def _option_words(options: RunOptions, *, configured: bool) -> tuple[str, ...]:
     ):
         value = getattr(options, name)
         words += [f"--{name}", str(value)] if value else []
+    words += ["--group", str(options.group)] if options.group else []
     for attack in options.attacks:
         words += ["--attack", attack]
     for left, right in options.pairs:
@@ -209,20 +221,8 @@ def _read_data(options: RunOptions) -> Table | None:
         context=[name.strip() for name in options.context.split(",")],
         outcome=options.outcome,
         price=options.price or None,
-        bounds=_parse_bounds(options.bounds),
+        bounds=parse_bounds(options.bounds),
     )
-
-
-def _parse_bounds(text: str) -> dict[str, tuple[float, float]]:
-    bounds = {}
-    for part in text.split(","):
-        name, _, interval = part.partition("=")
-        low, _, high = interval.partition(":")
-        try:
-            bounds[name.strip()] = (float(low), float(high))
-        except ValueError:
-            raise UsageError(f"--bounds: expected column=low:high, got {part!r}") from None
-    return bounds
 
 
 def _publish(record: Record, out: Path, outputs: Sequence[Output]) -> int:
@@ -334,13 +334,8 @@ def selftest(targets: Sequence[str], *, trials: int, alpha: float, seed: int, jo
         record = play(plan, cases, Workers(jobs=jobs, progress=progress))
     failures = 0
     for result in record.results:
-        null = result.role != "control"
-        good = result.epsilon_lower == 0 if null else result.verdict == "refuted"
+        good = as_it_must(result)
         failures += not good
-        kind = "nothing certified" if null else "planted bug caught"
-        click.echo(
-            f"{'ok  ' if good else 'FAIL'}  {result.name:<44} {kind}; "
-            f"certified {result.epsilon_lower:.3g} after {result.trials} trials"
-        )
+        click.echo(f"{'ok  ' if good else 'FAIL'}  {result.name:<44} {outcome(result)}")
     click.echo(f"wrong with probability at most {alpha:g} for the null tests together")
     return 3 if failures else 0

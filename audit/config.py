@@ -34,6 +34,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         trials: Own budget.
         attacks: Names of attacks.
         column: Name of a policy's recorded actions: ``actions`` or ``prices``.
+        group: How many records differ; the claim is what the stated one implies for so many.
     """
 
     target: str
@@ -46,6 +47,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     trials: int = 0
     attacks: list[str] = []
     column: str = ""
+    group: int = 1
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

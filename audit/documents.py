@@ -72,6 +72,12 @@ def merge(records: Sequence[Record]) -> Record:
     first = records[0]
     if len(records) == 1:
         return first
+    scopes = {(tuple(sorted(r.plan.threats.items())), r.plan.rounding_bits) for r in records}
+    if len(scopes) > 1:
+        raise UsageError(
+            "records of different scope cannot be merged: threats or rounding differ (--bits); "
+            "report them one by one"
+        )
     cases = tuple(case for record in records for case in record.plan.cases)
     results = tuple(result for record in records for result in record.results)
     names = [case.name for case in cases]

@@ -166,7 +166,7 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
         execution=Execution(
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.perf_counter() - clock, 3),
-            jobs=workers.jobs,
+            jobs=effective_n_jobs(workers.jobs),
             case_seconds={t.case.planned.name: round(t.seconds, 3) for t in session.trials},
             complete=complete,
         ),
@@ -261,11 +261,14 @@ def play_blocks(
     for block, size in zip(blocks, sizes, strict=True):
         coin = stream(seed, name, Phase.TESTIFY, Side.LABELS, block)
         heads = int(coin.binomial(size, 0.5))
-        views = [
-            frozen.game.play(left, number, stream(seed, name, Phase.TESTIFY, side, block))
-            for left, number, side in ((True, heads, Side.LEFT), (False, size - heads, Side.RIGHT))
-        ]
-        counts[block] = frozen.tabulate(views[0], views[1])
+        sides = [(True, heads, Side.LEFT), (False, size - heads, Side.RIGHT)]
+        if coin.integers(2):  # state that drifts with time must not follow the label
+            sides.reverse()
+        views = {
+            left: frozen.game.play(left, number, stream(seed, name, Phase.TESTIFY, side, block))
+            for left, number, side in sides
+        }
+        counts[block] = frozen.tabulate(views[True], views[False])
     return position, counts, time.perf_counter() - clock
 
 
@@ -279,6 +282,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         exceptions=scouted.exceptions,
         scouting=scouted.trials,
         ladder=scouted.ladder,
+        twin=scouted.twin,
         notes=scouted.notes,
     )
 

@@ -29,7 +29,7 @@ class Entry:
     view: str = ""
     summary: str = ""
 
-    def build(self) -> Any:
-        """Import the target and call it with the parameters."""
+    def build(self, **changed: Any) -> Any:
+        """Import the target and call it with the parameters, some of them changed."""
         module, _, attr = self.target.partition(":")
-        return getattr(importlib.import_module(module), attr)(**self.parameters)
+        return getattr(importlib.import_module(module), attr)(**{**self.parameters, **changed})

@@ -25,6 +25,7 @@ from audit.view import Floats, Views, concatenate
 
 _ENOUGH_GUESSES = 150
 _AS_GOOD = 0.95
+_GROWTH_ERRORS = 1.3
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ def freeze(
         delta=rule.delta,
         test=rule.test,
         ranks=_ranks_promise_more(sample.total, rule.posterior.final, budget.trials),
+        forecast=rule.margin * rule.epsilon,
     )
     growth = _growth(sample.folds, rule.posterior.honest, rule.epsilon, rule.delta)
     return Frozen(choice, scorer, largest, rule.margin, rule.noise, rule.strength, growth, game)
@@ -261,12 +263,12 @@ def _forecast(
 
 
 def _growth(folds: Counts, honest: Floats, epsilon: float, delta: float) -> float:
-    """Mean log-wealth per trial, less two standard errors, each fold betting with the others'."""
+    """Mean log-wealth per trial, put cautiously, each fold betting with the others'."""
     bets = np.stack([bounds.log_bets(posterior, [epsilon], delta)[0, 0] for posterior in honest])
     n = folds.sum()
     mean = float((bets * folds).sum() / n)
     spread = float((bets**2 * folds).sum() / n) - mean**2
-    return mean - 2 * math.sqrt(max(spread, 0.0) / n)
+    return mean - _GROWTH_ERRORS * math.sqrt(max(spread, 0.0) / n)
 
 
 def choose(candidates: Sequence[Frozen]) -> Frozen:

@@ -12,14 +12,13 @@ import math
 import numpy as np
 
 from audit import bounds
-from audit.claim import AnyClaim, GaussianDp, PureDp
+from audit.claim import GaussianDp
 from audit.dispersion import blocks_agree
-from audit.errors import UsageError
 from audit.evidence import Counts, Evidence
+from audit.findings import disagreement, promise_broken, with_findings
 from audit.power import could_have_caught, gaussian_reach
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import (
-    CONVICTING,
     CaseResult,
     Choice,
     Finding,
@@ -29,7 +28,9 @@ from audit.record import (
     Verdict,
     finite,
 )
+from audit.streams import case_key
 
+TWINS = "noise-scaled twin"
 PROFILE_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
@@ -55,6 +56,7 @@ def judge(
     exceptions: tuple[float, float] = (0.0, 0.0),
     scouting: int = 0,
     ladder: Ladder | None = None,
+    twin: float | None = None,
     notes: tuple[Finding, ...] = (),
 ) -> CaseResult:
     """The result of a case from its evidence.
@@ -67,6 +69,8 @@ def judge(
         exceptions: Share of scouting trials that raised, left and right.
         scouting: Scouting trials spent.
         ladder: White-box certificate, where there is one.
+        twin: Smallest true epsilon of a noise-scaled twin that could have been caught; reported
+            beside the generic families, which alone decide about blindness.
         notes: Findings from before the testimony.
     """
     stop = crossing(planned, choice, evidence) if plan.early_stop else None
@@ -74,10 +78,13 @@ def judge(
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
     caught = reach(planned, choice.epsilon, choice.delta)
     estimate, upper = _estimate(choice, counted.total, planned.alpha)
-    verdict = _verdict(plan, planned.claim, choice, lower, parameter, caught)
+    verdict = _verdict(plan, planned, choice, lower, parameter, caught)
+    if twin is not None:
+        # Nothing is easier to catch than the box; an estimate below it is noise.
+        caught = {**caught, TWINS: max(twin, caught["revealing box"] or twin)}
     if not blocks_agree(counted, choice.posterior):
         verdict, lower, parameter, profile = "error", 0.0, None, ()
-        notes = (*notes, _disagreement(planned))
+        notes = (*notes, disagreement(planned))
     result = CaseResult(
         name=planned.name,
         role=planned.role,
@@ -101,7 +108,7 @@ def judge(
         log_wealth=_wealth_path(choice, counted),
         ladder=ladder,
     )
-    return _with_findings(result, planned, notes)
+    return with_findings(result, planned, notes)
 
 
 def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float | None]:
@@ -127,7 +134,7 @@ def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) 
         alpha=planned.alpha,
         findings=(*notes, finding),
     )
-    return _with_findings(result, planned, result.findings)
+    return with_findings(result, planned, result.findings)
 
 
 def right_and_wrong(choice: Choice, total: Counts) -> tuple[Counts, Counts]:
@@ -174,29 +181,17 @@ def _certify(
     profile[choice.delta] = lower
     parameter = None
     if isinstance(planned.claim, GaussianDp):
-        parameter = certified_mu(choice, total, shares.parameter)
+        parameter = certified_mu(choice, total, shares.parameter, case_key(planned.name))
     return lower, parameter, tuple(sorted(profile.items()))
 
 
-def certified_mu(choice: Choice, total: Counts, alpha: float) -> float:
+def certified_mu(choice: Choice, total: Counts, alpha: float, seed: int) -> float:
     """Certified mu by the frozen test; by counting when alpha is too small to simulate ranks."""
     if not choice.ranks or alpha < SMALLEST_ALPHA:
         right = _accuracy(choice, total)
         return bounds.gaussian_mu_lower(right, int(total.sum()), alpha)
     order = np.argsort(choice.posterior, kind="stable")
-    return rank_sum_mu(total[0][order], total[1][order], alpha)
-
-
-def _disagreement(planned: PlannedCase) -> Finding:
-    return Finding(
-        rule="DP009",
-        case=planned.name,
-        message=(
-            "blocks of trials differ more than independent trials could, so nothing is certified; "
-            "trials must not share draws or state"
-        ),
-        reproduce=planned.reproduce,
-    )
+    return rank_sum_mu(total[0][order], total[1][order], alpha, seed)
 
 
 def _anytime(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float:
@@ -226,20 +221,36 @@ def _estimate(choice: Choice, total: Counts, alpha: float) -> tuple[float, float
 
 def _verdict(
     plan: Plan,
-    claim: AnyClaim,
+    planned: PlannedCase,
     choice: Choice,
     lower: float,
     parameter: float | None,
     caught: dict[str, float | None],
 ) -> Verdict:
+    claim = planned.claim
     if lower > choice.epsilon:
         return "refuted"
     if isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu:
         return "refuted"
     if not any(choice.guess) and set(choice.posterior) == {0.5}:
         return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
-    best = min((e for e in caught.values() if e is not None), default=math.inf)
-    return "blind" if best > plan.blind_factor * choice.epsilon else "unrefuted"
+    if promise_broken(choice, lower) or not _sees_enough(plan, planned, choice, caught):
+        return "blind"
+    return "unrefuted"
+
+
+def _sees_enough(
+    plan: Plan, planned: PlannedCase, choice: Choice, caught: dict[str, float | None]
+) -> bool:
+    """Whether, at some point of the claim, a violation of the size that matters could show."""
+    if _smallest(caught) <= plan.blind_factor * choice.epsilon:
+        return True
+    points = [point for point in planned.claim.points() if point[0] != choice.epsilon]
+    return any(_smallest(reach(planned, e, d)) <= plan.blind_factor * e for e, d in points)
+
+
+def _smallest(caught: dict[str, float | None]) -> float:
+    return min((e for e in caught.values() if e is not None), default=math.inf)
 
 
 def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:
@@ -248,93 +259,3 @@ def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:
         return ()
     path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
     return tuple(round(float(w), 6) for w in path)
-
-
-def _with_findings(
-    result: CaseResult, planned: PlannedCase, notes: tuple[Finding, ...]
-) -> CaseResult:
-    import msgspec
-
-    found = [*notes]
-
-    def add(rule: str, message: str) -> None:
-        found.append(
-            Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
-        )
-
-    if result.verdict == "refuted":
-        add("DP001", refutation(result, planned))
-    if result.verdict == "blind" and result.role != "control":
-        add("DP004", _blindness(result, planned))
-    ladder = _ladder_findings(result)
-    for rule, message in ladder:
-        add(rule, message)
-    found_out = result.verdict == "refuted" or any(rule in CONVICTING for rule, _ in ladder)
-    if result.role == "control" and not found_out:
-        add(
-            "DP005",
-            f"known to be broken, but {result.verdict}: the audit is too weak as configured",
-        )
-    if max(result.exceptions) > 0:
-        left, right = result.exceptions
-        add("DP006", f"raised in {left:.1%} of left and {right:.1%} of right scouting trials")
-    return msgspec.structs.replace(result, findings=tuple(found))
-
-
-def _ladder_findings(result: CaseResult) -> list[tuple[str, str]]:
-    ladder, found = result.ladder, []
-    if ladder is None:
-        return []
-    if ladder.certificate > ladder.theorem * (1 + 1e-6):
-        found.append(
-            (
-                "DP012",
-                f"the algorithm's own density certifies epsilon >= {ladder.certificate:.4g} at "
-                f"delta {ladder.delta:g}, but the claim allows {ladder.theorem:.4g}",
-            )
-        )
-    if not ladder.calibrated:
-        found.append(
-            (
-                "DP014",
-                f"after {ladder.runs} trials the labels refuse the stated density (log-wealth "
-                f"{ladder.calibration_log_wealth:.1f}): noise is not what the code says",
-            )
-        )
-    exact = ladder.accountant
-    if exact is not None and result.delta == ladder.delta and result.epsilon_lower > exact:
-        found.append(
-            (
-                "DP013",
-                f"counting certifies {result.epsilon_lower:.4g}, above the exact "
-                f"{exact:.4g} of this pair: the code does not do what its density says",
-            )
-        )
-    return found
-
-
-def refutation(result: CaseResult, planned: PlannedCase) -> str:
-    """Why the claim cannot hold, in one sentence."""
-    choice = result.choice
-    if choice is None:
-        raise UsageError(f"case {result.name!r} was not refuted")
-    pair = planned.pairs[choice.pair]
-    bound = f"epsilon >= {result.epsilon_lower:.4g} at delta {result.delta:g}"
-    if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
-        bound = f"mu >= {result.parameter_lower:.4g}"
-    allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
-    return (
-        f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "
-        f"Attack: {choice.attack} ({choice.event})."
-    )
-
-
-def _blindness(result: CaseResult, planned: PlannedCase) -> str:
-    if result.choice is not None and not any(result.choice.guess):
-        return "nothing in the view tells one input from the other; audit a richer view or pair"
-    best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
-    reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
-    return (
-        f"with {sum(planned.blocks)} testifying trials {reach} would have been caught with "
-        f"probability 0.8; the claim is {result.claim}. Raise --trials"
-    )

@@ -19,7 +19,8 @@ from audit import bounds
 from audit.canary_bets import posterior_epsilon
 from audit.claim import AnyClaim, GaussianDp
 from audit.evidence import Counts, Evidence, tabulate
-from audit.judge import refutation, right_and_wrong
+from audit.findings import refutation
+from audit.judge import right_and_wrong
 from audit.onerun import one_run_epsilon, one_run_mu
 from audit.onerun_power import Design
 from audit.plan import Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,8 @@ class Request:
         word: What names it on a command line; the target when empty.
         siblings: How many cases that word stands for.
         command: What reproduces this case, when that is no command line.
+        group: How many records the inputs of a pair may differ in.
+        parameters: Parameters of the target that a sweep set.
     """
 
     name: str
@@ -90,6 +92,8 @@ class Request:
     word: str = ""
     siblings: int = 1
     command: str = ""
+    group: int = 1
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT, or "
             "let pairs() return at least one"
         )
+    _require_relation(request, pairs)
     trials = request.trials or settings.trials
     if trials < FEWEST_TRIALS:
         raise UsageError(
@@ -164,8 +169,28 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         alpha=alpha,
         shares=divide(alpha, request.claim, white_box=_knows_density(request)),
         reproduce=request.command or _command(request, settings, trials, alpha),
+        group=request.group,
+        parameters=dict(request.parameters),
     )
     return Case(planned, request.mechanism, pairs, request.attacks)
+
+
+def _require_relation(request: Request, pairs: Sequence[Pair]) -> None:
+    """A pair of another relation cannot refute the claim; 'declared' vouches for itself."""
+    promised = request.claim.relation
+    for pair in pairs:
+        if pair.records > request.group:
+            raise UsageError(
+                f"case {request.name!r}: pair {pair.label or pair.position!r} may differ in "
+                f"{pair.records} records, but the claim is about {request.group}. Audit the claim "
+                "of the group: --group, or claim.group(records) with one-record pairs declared"
+            )
+        if "declared" not in (promised, pair.relation) and pair.relation != promised:
+            raise UsageError(
+                f"case {request.name!r}: the claim is about {promised} neighbours, but pair "
+                f"{pair.label or pair.position!r} is {pair.relation}. Give pairs of the claim's "
+                "relation, or state what these neighbours are promised"
+            )
 
 
 def divide(alpha: float, claim: AnyClaim, *, white_box: bool) -> Shares:

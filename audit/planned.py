@@ -67,6 +67,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
         alpha: Probability with which this case may wrongly certify.
         shares: How that is divided over its tests.
         reproduce: Command that runs this case alone.
+        group: How many records the inputs of a pair may differ in.
+        parameters: Parameters of the target that a sweep set.
     """
 
     name: str
@@ -82,6 +84,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float
     shares: Shares
     reproduce: str
+    group: int = 1
+    parameters: dict[str, float] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +100,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         threats: Opt-in threats, and whether each was in scope.
         rounding_bits: Views and scores are rounded to this many bits; 0 with the ``bits`` threat.
         cases: The cases, in order.
+        confirm_seed: Root of the streams on which refutations had to be confirmed; each of the
+            two runs has half of `alpha` then. None without.
     """
 
     seed: int
@@ -106,6 +112,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     threats: dict[str, bool]
     rounding_bits: int
     cases: tuple[PlannedCase, ...]
+    confirm_seed: int | None = None
 
     def digest(self) -> str:
         """Identity of the plan: equal plans, equal records."""

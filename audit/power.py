@@ -67,6 +67,24 @@ def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float 
     Returns:
         The epsilon refuted with probability 0.8, None when no mu up to 60 would be.
     """
+    share = accuracy_needed(mu, trials, alpha)
+    if share is None:
+        return None
+    truth = GaussianDp(mu=max(mu, 2 * float(special.ndtri(share))))
+    return min(LARGEST_EPSILON, truth.epsilon_at(delta))
+
+
+def accuracy_needed(mu: float, trials: int, alpha: float) -> float | None:
+    """Share of right guesses at which counting refutes "is mu-GDP" with probability 0.8.
+
+    Args:
+        mu: The claimed mu.
+        trials: Testifying trials, none of which abstains.
+        alpha: Share of the error budget of the test of mu.
+
+    Returns:
+        The share, None when not even right guesses alone would refute.
+    """
     low, high = 0, trials + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -74,9 +92,7 @@ def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float 
         low, high = (low, middle) if refutes else (middle, high)
     if high > trials:
         return None
-    share = float(special.betaincinv(high, trials - high + 1, POWER))
-    truth = GaussianDp(mu=max(mu, 2 * float(special.ndtri(share))))
-    return min(LARGEST_EPSILON, truth.epsilon_at(delta))
+    return float(special.betaincinv(high, trials - high + 1, POWER))
 
 
 def _smallest(power: Callable[[float], float], epsilon: float) -> float | None:

@@ -47,6 +47,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         delta: Its delta there.
         test: The final fixed-size test.
         ranks: Whether mu is certified from the rank sum instead of right guesses.
+        forecast: Epsilon that scouting cautiously expected testimony to certify.
     """
 
     pair: int
@@ -59,6 +60,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     test: Test
     ranks: bool = False
+    forecast: float = 0.0
 
 
 class Ladder(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +132,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         log_wealth: Log-wealth of the betting test against the claim after each block.
         ladder: What is known about the algorithm itself; None without an exact likelihood ratio.
         findings: Codes and messages.
+        confirmation: The second run of a refuted case, when refutations had to be confirmed; then
+            the certified bounds here are the smaller ones of both runs.
     """
 
     name: str
@@ -154,6 +158,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     log_wealth: tuple[float, ...] = ()
     ladder: Ladder | None = None
     findings: tuple[Finding, ...] = ()
+    confirmation: CaseResult | None = None
 
     @property
     def found_out(self) -> bool:

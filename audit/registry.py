@@ -24,6 +24,9 @@ from audit.entry import Entry
 from audit.errors import UsageError
 from audit.mechanism import FunctionMechanism, Mechanism, Played
 from audit.pair import Pair
+from audit.sweep import settled
+
+_COUNTS = ("n", "size", "trials")
 
 
 @cache
@@ -65,7 +68,12 @@ def matching(pattern: str) -> list[str]:
 
 
 def resolve(
-    target: str, claim: AnyClaim | None = None, pairs: tuple[Pair, ...] = (), *, column: str = ""
+    target: str,
+    claim: AnyClaim | None = None,
+    pairs: tuple[Pair, ...] = (),
+    *,
+    column: str = "",
+    parameters: Mapping[str, float] | None = None,
 ) -> Mechanism:
     """The mechanism that a target names.
 
@@ -75,10 +83,13 @@ def resolve(
         claim: Claim for a target without one.
         pairs: Pairs for a target without any.
         column: Name of the recorded actions of a policy.
+        parameters: Keyword arguments that replace the target's own.
 
     Raises:
         UsageError: When nothing of that name can be audited.
     """
+    if parameters:
+        return _as_mechanism(_build(target, parameters), target, claim, pairs, column)
     if target in catalogue():
         return _as_mechanism(catalogue()[target].build(), target, claim, pairs, column)
     module, _, attr = target.partition(":")
@@ -90,6 +101,18 @@ def resolve(
             "'python -m audit list' prints all names"
         )
     return _as_mechanism(_import(target), target, claim, pairs, column)
+
+
+def _build(target: str, parameters: Mapping[str, float]) -> Any:
+    """A target that takes keyword arguments, called with them."""
+    entry = catalogue().get(target)
+    given: dict[str, Any] = {}
+    for name, value in parameters.items():
+        given |= settled(name, value, entry.parameters if entry else {})
+    try:
+        return entry.build(**given) if entry else _import(target)(**given)
+    except TypeError as error:
+        raise UsageError(f"target {target!r} cannot be built with {given}: {error}") from None
 
 
 def _import(target: str) -> Any:
@@ -143,6 +166,12 @@ def _from_function(
         for p in inspect.signature(found).parameters.values()
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
+    if len(names) == 3 and names[1] not in _COUNTS:
+        raise UsageError(
+            f"target {target!r}: expected f(data, rng), or f(data, n, rng) with the number of "
+            f"trials called {' or '.join(_COUNTS)}; it takes ({', '.join(names)}). "
+            "Bind other parameters, for example with functools.partial"
+        )
     if not names:
         made = _construct(found, target)
         if _has(made, "act", "observe"):

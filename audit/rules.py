@@ -234,6 +234,21 @@ class NoiseNotAsStated(Rule):
     title = "noise is not what the code says"
 
 
+class NotConfirmed(Rule):
+    """A refutation was not confirmed on fresh streams.
+
+    Cause: the run was asked to confirm, and of its two runs, each with half of alpha, only the
+    first refuted the claim. A violation too small for the budget does this, and so does chance.
+
+    Effect: the case counts as the second run found it; the smaller bounds of both are certified.
+
+    Remedy: raise --trials; never repeat until the answer pleases.
+    """
+
+    code = "DP015"
+    title = "refuted once, not confirmed"
+
+
 RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}
 
 

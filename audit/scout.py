@@ -16,13 +16,15 @@ import numpy as np
 
 from audit.attack import Game
 from audit.certificate import climb
-from audit.checks import independent, same_seed_same_view
+from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
 from audit.freeze import Budget, Frozen, choose, freeze
+from audit.mechanism import FAILURES
 from audit.plan import Case
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase
 from audit.streams import Phase, Side, stream
+from audit.twin import twin_epsilon
 from audit.view import Views, concatenate
 
 STAGES = (0.125, 0.375, 0.5)
@@ -31,6 +33,7 @@ _CONTRACT_SHARE = 0.03
 _SATISFIED = 0.9
 _ABOUT_AS_GOOD = 0.75
 _KEPT_ATTACKS = 3
+_LONGEST_COMPLAINT = 200
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Scouted:
         exceptions: Share of scouting trials that raised, left and right.
         notes: Findings of the contract tests.
         ladder: White-box certificate on the chosen pair, where there is one.
+        twin: True epsilon of the noise-scaled twin that could be caught, where it is known.
         seconds: Busy time.
     """
 
@@ -51,6 +55,7 @@ class Scouted:
     exceptions: tuple[float, float]
     notes: tuple[Finding, ...]
     ladder: Ladder | None
+    twin: float | None
     seconds: float
 
 
@@ -105,6 +110,7 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     """
     started = time.perf_counter()
     planned = case.planned
+    given = _inputs(case)
     notes, singly, spent = _contract(case, plan)
     tracks = [
         _Track(i, Game(case.mechanism, pair, planned.view, singly=singly))
@@ -124,10 +130,12 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         frozen = choose([track.best for track in tracks if track.best])
         if plan.early_stop and _in_plain_sight(frozen, planned, spent):
             break
+    _require_inputs_kept(case, given)
     winner = next(track for track in tracks if track.best is frozen)
     ladder = climb(frozen.game, planned, plan.seed)
+    twin = twin_epsilon(frozen, planned, plan.seed)
     seconds = time.perf_counter() - started
-    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, seconds)
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
@@ -227,7 +235,31 @@ def _in_plain_sight(frozen: Frozen, planned: PlannedCase, spent: int) -> bool:
 
 def _require_returns(track: _Track) -> None:
     if track.left is not None and track.right is not None and min(_raised(track)) == 1.0:
-        raise MechanismError(f"no trial of either side returned: {track.left.form[0]}")
+        why = f"{track.left.form[0]}{_complaint(track.game)}"
+        raise MechanismError(f"no trial of either side returned: {why}")
+
+
+def _complaint(game: Game) -> str:
+    """What the exception says when it is raised once more; empty when it does not recur."""
+    try:
+        game.mechanism.run(game.pair.left, 1, np.random.default_rng(0))
+    except FAILURES as error:
+        words = " ".join(str(error).split())
+        return f": {words[:_LONGEST_COMPLAINT]}" if words else ""
+    return ""
+
+
+def _inputs(case: Case) -> list[bytes]:
+    return [snapshot(pair.side(left)) for pair in case.pairs for left in (True, False)]
+
+
+def _require_inputs_kept(case: Case, given: list[bytes]) -> None:
+    """Trials that write to their input are played on what earlier trials left behind."""
+    if _inputs(case) != given:
+        raise MechanismError(
+            "a run changed its input, which the next trial then starts from, so trials are not "
+            "independent. Work on a copy, such as list(data) or data.copy()"
+        )
 
 
 def _raised(track: _Track) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.plan import Request
+from audit.record import CaseResult
 from audit.registry import battery, catalogue, resolve
 
 PLANTED = 1.5
@@ -30,7 +31,7 @@ def selftest_requests(targets: Sequence[str]) -> list[Request]:
         mechanism = resolve(target)
         if mechanism.claim is None:
             raise UsageError(f"target {target!r} states no claim, so it cannot be tested")
-        pair = mechanism.pairs()[0]
+        pair = _first_pair(mechanism, target)
         null = Pair(pair.left, pair.left, label="the same input twice", differs=pair.differs)
         requests.append(_request(f"null: {target}", target, mechanism, null, control=False))
         scaled = capability(mechanism, "noise_scaled")
@@ -38,6 +39,34 @@ def selftest_requests(targets: Sequence[str]) -> list[Request]:
             twin = scaled(1 / PLANTED)
             requests.append(_request(f"planted: {target}", target, twin, pair, control=True))
     return requests
+
+
+def as_it_must(result: CaseResult) -> bool:
+    """Whether a planted bug was caught, or a null test was played and certified nothing."""
+    if result.role == "control":
+        return result.verdict == "refuted"
+    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
+    return result.verdict != "error" and certified == 0
+
+
+def outcome(result: CaseResult) -> str:
+    """What came out of a test, in words."""
+    if result.verdict == "error":
+        return result.findings[-1].message
+    good = as_it_must(result)
+    if result.role == "control":
+        kind = "planted bug caught" if good else "planted bug missed"
+    else:
+        kind = "nothing certified" if good else "something certified"
+    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
+    return f"{kind}; certified {certified:.3g} after {result.trials} trials"
+
+
+def _first_pair(mechanism: Mechanism, target: str) -> Pair:
+    pairs = mechanism.pairs()
+    if not pairs:
+        raise UsageError(f"target {target!r}: let pairs() return at least one pair of inputs")
+    return pairs[0]
 
 
 def _request(name: str, target: str, mechanism: Mechanism, pair: Pair, *, control: bool) -> Request:

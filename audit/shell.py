@@ -1,9 +1,10 @@
-"""Errors on the command line: one line on stderr and the documented exit code."""
+"""The command group: errors end in one line on stderr and the documented exit code."""
 
 from __future__ import annotations
 
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -52,3 +53,19 @@ def fail(ctx: click.Context, error: object, code: int) -> NoReturn:
         text = f"{error.filename}: {error.strerror}"
     click.echo(f"error: {' '.join(text.split())}", err=True)
     ctx.exit(code)
+
+
+EXISTING = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group(
+    cls=ErrorGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "AUDIT"},
+)
+@click.version_option(package_name="dpaudit", prog_name="dpaudit")
+def main() -> None:
+    """Audit the privacy of online decision-makers: certified lower bounds on epsilon.
+
+    Exit codes: 0 nothing refuted, 1 a claim refuted or worse than the baseline, 2 bad input,
+    3 no verdict (blind, failed, or a known-broken control not caught), 130 interrupted.
+    """

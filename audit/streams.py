@@ -22,6 +22,7 @@ class Phase(IntEnum):
     TESTIFY = 3
     CERTIFY = 4
     CALIBRATE = 5
+    TWIN = 6
 
 
 class Side(IntEnum):

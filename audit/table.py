@@ -222,3 +222,20 @@ def _number(path: str, row: int, name: str, cell: str, interval: tuple[float, fl
             f"{high:g}). Correct the cell, or declare wider bounds that do not depend on the data",
         )
     return value
+
+
+def parse_bounds(text: str) -> dict[str, tuple[float, float]]:
+    """Public bounds from ``column=low:high,...``.
+
+    Raises:
+        UsageError: For another form.
+    """
+    bounds = {}
+    for part in text.split(","):
+        name, _, interval = part.partition("=")
+        low, _, high = interval.partition(":")
+        try:
+            bounds[name.strip()] = (float(low), float(high))
+        except ValueError:
+            raise UsageError(f"--bounds: expected column=low:high, got {part!r}") from None
+    return bounds

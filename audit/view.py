@@ -13,6 +13,8 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -202,6 +204,8 @@ def _encode(x: Any, path: str, leaves: dict[str, float]) -> str:
         return _encode_array(np.asarray(x), path, leaves)
     if isinstance(x, bool | int | float | complex):
         return _encode_number(x, path, leaves)
+    if isinstance(x, Decimal | Fraction):
+        return _encode_exact(x, path, leaves)
     if isinstance(x, str | bytes | bytearray):
         leaves[path] = category(x if isinstance(x, str) else bytes(x).hex())
         leaves[f"{path}.len"] = len(x)
@@ -220,11 +224,20 @@ def _encode_number(x: Any, path: str, leaves: dict[str, float]) -> str:
     return type(x).__name__
 
 
-def _to_float(x: int) -> float:
+def _encode_exact(x: Decimal | Fraction, path: str, leaves: dict[str, float]) -> str:
+    """A number that a float rounds: its size, and a code where the rounding loses something."""
+    missing = isinstance(x, Decimal) and x.is_nan()
+    leaves[path] = number = math.nan if missing else _to_float(x)
+    if missing or number != x:
+        leaves[f"{path}.exact"] = category(str(x))
+    return type(x).__name__
+
+
+def _to_float(x: int | Decimal | Fraction) -> float:
     try:
         return float(x)
     except OverflowError:
-        return math.inf
+        return math.copysign(math.inf, 1 if x > 0 else -1)
 
 
 def _encode_array(x: Array, path: str, leaves: dict[str, float]) -> str:

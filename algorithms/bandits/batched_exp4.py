@@ -25,8 +25,10 @@ from typing import Any
 import numpy as np
 
 from algorithms.bandits.advice import checked_advice, softmax, standing_out, varied_advice
+from algorithms.bandits.exp4_tilting import Tilting
 from algorithms.bandits.learners import draw
 from algorithms.bandits.release import Array, Floats, check_sizes, loss_table
+from algorithms.bandits.utility import Measured
 from algorithms.primitives.laplace import product_profile
 from audit.claim import AnyClaim, ApproxDp
 from audit.errors import UsageError
@@ -37,7 +39,7 @@ BLOCK = 2000
 
 
 @dataclass(frozen=True)
-class BatchedExp4:
+class BatchedExp4(Measured):
     """EXP4 with frozen weights in a batch and one noisy release per expert and batch.
 
     Data are mappings with ``losses``, shape (T, K), and the public ``advice``, shape (T, N, K).
@@ -182,10 +184,38 @@ class BatchedExp4:
         actions, noisy = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         return {"actions": actions, "noisy": noisy}
 
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Array], Floats]:
+        """Transcripts from a law near ``exp(tilt L) P_left``, and their exact log weights.
+
+        The arm of the differing round is drawn with chances tilted by what the noise can make of
+        each, and the noise of its batch is tilted given the arm. With one differing round this is
+        the law itself, up to the share of the past.
+
+        Args:
+            pair: Two inputs with the same advice.
+            tilt: The tilt.
+            n: Number of trials.
+            rng: Source of the noise and of the actions.
+
+        Returns:
+            As `run`, and ``ln dP_left/dTilted``, shape (n,).
+        """
+        (left, advice), (right, _) = self.inputs(pair.left), self.inputs(pair.right)
+        tilting = Tilting(right - left, self.noise_scale, tilt, n, rng)
+        actions, noisy = self.play(left, advice, n, rng, tilting)
+        return {"actions": actions, "noisy": noisy}, tilting.log_weights
+
     def play(
-        self, losses: Floats, advice: Floats, n: int, rng: np.random.Generator
+        self,
+        losses: Floats,
+        advice: Floats,
+        n: int,
+        rng: np.random.Generator,
+        tilting: Tilting | None = None,
     ) -> tuple[Array, Floats]:
-        """Play a block of trials; actions (n, T) and releases (n, J, N)."""
+        """Play a block of trials, tilted or not; actions (n, T) and releases (n, J, N)."""
         actions = np.empty((n, self.horizon), dtype=np.int32)
         released = rng.laplace(0.0, self.noise_scale, (self.updates, self.experts, n))
         exponents, trials = np.zeros((self.experts, n)), np.arange(n)
@@ -193,9 +223,15 @@ class BatchedExp4:
             sums, weights = np.zeros_like(exponents), softmax(exponents)
             for t in range(first, min(first + self.batch, self.horizon)):
                 probs = self.mixed(advice[t].T @ self.inside(weights, exponents, sums))
-                actions[:, t] = arm = draw(probs, rng)
+                if tilting and tilting.differs(t) and t < self.updates * self.batch:
+                    arm = tilting.draw(t, probs, advice[t])
+                else:
+                    arm = draw(probs, rng)
+                actions[:, t] = arm
                 sums += advice[t][:, arm] * (losses[t, arm] / probs[arm, trials])
             if (j := first // self.batch) < self.updates:
+                if tilting:
+                    tilting.noise(released[j])
                 released[j] += sums
                 exponents -= self.eta * released[j]
         return actions, released.transpose(2, 0, 1)

@@ -11,19 +11,26 @@ Claim: the first coin after the differing round loses at most
 ``ln(1 + (1 - p) eta / p)``, and each later draw at most ``-2 ln(1 - eta)`` since the weight of an
 expert and their sum both move by a factor within ``1 - eta``. The sum over Kb - 1 draws is
 `worst_loss`, the exact supremum, which is at most the published ``eta / p + 16 T p eta``. With
-``p = T^(-1/2)``, ``eta = p eps / 20`` and ``Kb = floor(4 T p)`` that is below eps. With batches the
-claim is the published (eps, delta) one.
+``p = T^(-1/2)``, ``eta = p eps / 20`` and ``Kb = floor(4 T p)`` that is below eps. For delta > 0
+the exact composition of these bounds at delta, `accounted_epsilon`, must be at most eps: with the
+published rates it is far below. Whatever the rates, a claim that they do not keep is refused.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from algorithms.bandits.dartboard_law import (
+    MOST_STATES,
+    TiltedChain,
+    composed_epsilon,
+    loss_profile,
+)
 from algorithms.bandits.release import (
     Array,
     Floats,
@@ -32,6 +39,7 @@ from algorithms.bandits.release import (
     require_view,
     require_whole,
 )
+from algorithms.bandits.utility import Measured
 from audit.claim import AnyClaim, ApproxDp, PureDp
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -41,7 +49,7 @@ RATES = ("p", "eta", "budget", "batch")
 
 
 @dataclass(frozen=True)
-class Dartboard:
+class Dartboard(Measured):
     """Limited switching among experts.
 
     Data are mappings with ``losses``, shape (T, d), in [0, 1].
@@ -55,7 +63,7 @@ class Dartboard:
         rates: Any of ``p``, ``eta``, ``budget`` and ``batch`` in place of the standard ones.
 
     Raises:
-        UsageError: For a parameter out of range, or rates whose worst loss exceeds a pure claim.
+        UsageError: For a parameter out of range, or rates that do not keep the claim.
     """
 
     epsilon: float
@@ -81,15 +89,16 @@ class Dartboard:
         self.check_claim()
 
     def check_claim(self) -> None:
-        """Refuse rates that do not keep a pure claim.
+        """Refuse rates that do not keep the claim.
 
         Raises:
-            UsageError: When the worst loss exceeds epsilon.
+            UsageError: When the epsilon that they cost at delta exceeds the promised one.
         """
-        if not self.delta and self.worst_loss() > self.epsilon * (1 + 1e-12):
+        cost = self.accounted_epsilon()
+        if cost > self.epsilon * (1 + 1e-12):
             raise UsageError(
-                f"dartboard: expected rates whose worst loss is at most epsilon={self.epsilon:g}, "
-                f"got {self.worst_loss():g}; lower eta or the budget, or raise p"
+                f"dartboard: expected rates that cost at most epsilon={self.epsilon:g} at "
+                f"delta={self.delta:g}, got {cost:g}; lower eta or the budget, or raise p"
             )
 
     @property
@@ -137,13 +146,22 @@ class Dartboard:
         """Most draws, Kb, the first included."""
         return int(self.rates.get("budget", max(1, int(4 * self.horizon * self.p / self.batch))))
 
+    def parts(self) -> tuple[float, float]:
+        """Largest loss of the first coin after the differing round, and of each later draw."""
+        kept = (1 - self.eta) ** (1 / self.batch)
+        coin = math.log1p((1 - self.p) * (1 - kept) / self.p) if self.p else math.inf
+        return coin, -2 * math.log(kept)
+
     def worst_loss(self) -> float:
         """Exact supremum of the privacy loss of the transcript over all neighbouring inputs."""
-        if self.p == 0:
-            return math.inf
-        kept = (1 - self.eta) ** (1 / self.batch)
-        coin = math.log1p((1 - self.p) * (1 - kept) / self.p)
-        return coin + 2 * (self.budget - 1) * -math.log(kept)
+        coin, draw = self.parts()
+        return coin + (self.budget - 1) * draw
+
+    def accounted_epsilon(self) -> float:
+        """Epsilon at `delta` by exact composition of what the coin and the draws can lose."""
+        if not self.delta:
+            return self.worst_loss()
+        return composed_epsilon(*self.parts(), self.budget - 1, self.delta)
 
     def published_epsilon(self) -> float:
         """``eta / p + 16 T p eta``, or for delta > 0 the (eps, delta) formula without batches."""
@@ -217,8 +235,28 @@ class Dartboard:
             drawn = np.searchsorted(np.cumsum(law)[:-1], rng.random(n), side="right")
             actions[t + 1] = np.where(switched, drawn, before)
             used += self.counts(switched, actions[t + 1], before)
-        rounds = np.repeat(actions, self.batch, axis=0)[: self.horizon]
+        return self._emitted(actions, switches)
+
+    def _emitted(self, experts: Array, switches: Array) -> dict[str, Array]:
+        rounds = np.repeat(experts, self.batch, axis=0)[: self.horizon]
         return {"actions": rounds.T, "switches": switches.T}
+
+    @property
+    def tilted_run(self) -> Callable[..., tuple[dict[str, Array], Floats]] | None:
+        """Transcripts from the law proportional to ``exp(tilt L) P_left``, and log weights.
+
+        A function of the pair, the tilt, the number of trials and the generator; None when a loss
+        may be infinite, or when the recursion would not fit into memory.
+        """
+        size = self.steps * min(self.budget, self.steps) * self.arms
+        return self._tilted if self.p and size <= MOST_STATES else None
+
+    def _tilted(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Array], Floats]:
+        chain = TiltedChain(self.laws(pair.left), self.laws(pair.right), tilt, self.budget)
+        emitted = self._emitted(*chain.draw(n, rng))
+        return emitted, chain.log_mass - tilt * self.log_likelihood_ratio(emitted, pair)
 
     def log_likelihood_ratio(self, views: Any, pair: Pair) -> Floats:
         """Exact ln P_left / P_right of transcripts, or of the actions alone; shape (n,)."""
@@ -270,10 +308,26 @@ class Dartboard:
             state /= np.where(size > 0, size, 1.0)
         return total
 
-    def guarantee(self) -> float:
-        """Regret against the best expert on losses in [0, 1], for the pure form.
+    @property
+    def exact_profile(self) -> Callable[[Pair, float], float] | None:
+        """Hockey-stick divergence of the transcripts, the larger direction; None for actions."""
+        return self._transcript_profile if self.view == "transcript" else None
 
-        ``eta T + ln d / eta + 2 T exp(-T p / 3)``.
+    def _transcript_profile(self, pair: Pair, epsilon: float) -> float:
+        chains = self.laws(pair.left), self.laws(pair.right)
+        both = (chains, chains[::-1])
+        return max(loss_profile(*pairing, self.budget, epsilon) for pairing in both)
+
+    def at(self, **sizes: Any) -> Dartboard:
+        """The same mechanism with another ``horizon`` or ``epsilon``, at the standard rates."""
+        return replace(self, rates={}, **sizes)
+
+    def guarantee(self) -> float | None:
+        """Regret against the best expert on losses in [0, 1], for the pure form, or None.
+
+        ``eta T + ln d / eta + 2 T exp(-T p / 3)``, at the standard rates.
         """
+        if self.delta or self.rates:
+            return None
         late = 2 * self.horizon * math.exp(-self.horizon * self.p / 3)
         return self.eta * self.horizon + math.log(self.arms) / self.eta + late

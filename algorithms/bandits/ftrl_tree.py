@@ -10,7 +10,9 @@ Claim: prefixes of 1, ..., T - 1 rounds are read, and a round is in at most
 ``H = floor(log2(T - 1)) + 1`` of their nodes (the first round is in H of them). Replacing its
 losses moves each of these nodes by at most N R in the 1-norm, so noise of scale ``N R H / eps`` on
 every coordinate makes all nodes together eps-DP, exactly; distributions and experts are a
-post-processing.
+post-processing. The same noise is (eps', delta)-DP with a smaller eps': nearer Laplace laws are a
+post-processing of farther ones, so the product of N H pairs at distance ``R / scale`` dominates,
+and its exact curve gives eps' at any delta.
 """
 
 from __future__ import annotations
@@ -26,28 +28,37 @@ import numpy as np
 from algorithms.bandits.advice import softmax
 from algorithms.bandits.learners import draw
 from algorithms.bandits.release import Array, Floats, check_sizes, loss_table
+from algorithms.bandits.utility import Measured
 from algorithms.primitives import tree
-from algorithms.primitives.laplace import product_profile
-from audit.claim import PureDp
+from algorithms.primitives.laplace import (
+    log_tilted_mass,
+    product_epsilon,
+    product_profile,
+    tilted_laplace,
+)
+from audit.claim import AnyClaim, ApproxDp, PureDp
+from audit.errors import UsageError
 from audit.pair import Pair
 
 SOURCE = "Agarwal and Singh, The Price of Differential Privacy for Online Learning (2017)"
 
 
 @dataclass(frozen=True)
-class FtrlTree:
+class FtrlTree(Measured):
     """Exponential weights on tree-aggregated losses of N experts.
 
     Data are mappings with ``losses``, shape (T, N).
 
     Attributes:
-        epsilon: Promised epsilon.
+        epsilon: Promised pure epsilon, which sets the noise.
         horizon: Number of rounds T, at least 2.
         arms: Number of experts N.
         view: The promised projection: ``transcript`` or ``actions``.
         bound: Largest loss R; losses are clamped to [0, R].
         eta: Learning rate; ``sqrt(ln N / T) / R`` when omitted.
         noise_factor: Multiplies the noise but not the claim: 1 is the algorithm.
+        delta: Delta at which the claim is stated, with the epsilon that the noise has there; 0 for
+            the pure claim.
 
     Raises:
         UsageError: For a parameter out of range.
@@ -60,14 +71,27 @@ class FtrlTree:
     bound: float = 1.0
     eta: float | None = None
     noise_factor: float = 1.0
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         check_sizes(self)
+        if not 0 <= self.delta < 1:
+            raise UsageError(f"tree: expected 0 <= delta < 1, got delta={self.delta!r}")
 
     @property
-    def claim(self) -> PureDp:
-        """Pure eps-DP under replacement of one round's losses."""
-        return PureDp(epsilon=self.epsilon, view=self.view, relation="replace-one", source=SOURCE)
+    def claim(self) -> AnyClaim:
+        """Pure eps-DP under replacement of one round's losses, or what it implies at `delta`."""
+        about = {"view": self.view, "relation": "replace-one", "source": SOURCE}
+        if self.delta:
+            return ApproxDp(epsilon=self.accounted_epsilon(), delta=self.delta, **about)
+        return PureDp(epsilon=self.epsilon, **about)
+
+    def accounted_epsilon(self) -> float:
+        """Epsilon at `delta` of the declared noise, on the worst pair of inputs."""
+        if not self.delta:
+            return self.epsilon
+        pairs = self.arms * self.height
+        return product_epsilon([self.epsilon / pairs] * pairs, self.delta)
 
     @property
     def nodes(self) -> int:
@@ -126,6 +150,32 @@ class FtrlTree:
         """
         nodes = rng.laplace(0.0, self.noise_scale, (n, self.nodes, self.arms))
         nodes += self.exact_nodes(data)
+        return self.follow(nodes, rng)
+
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Array], Floats]:
+        """Transcripts from the law proportional to ``exp(tilt L) P_left``, and log weights.
+
+        Args:
+            pair: Two inputs.
+            tilt: The tilt.
+            n: Number of trials.
+            rng: Source of the noise and of the actions.
+
+        Returns:
+            As `run`, and ``ln dP_left/dTilted``, shape (n,).
+        """
+        left, right = self.exact_nodes(pair.left), self.exact_nodes(pair.right)
+        shifts = (right - left) / self.noise_scale
+        noise = tilted_laplace(np.broadcast_to(shifts, (n, *shifts.shape)), tilt, rng)
+        emitted = self.follow(left + self.noise_scale * noise, rng)
+        losses = self.log_likelihood_ratio(emitted, pair)
+        return emitted, log_tilted_mass(shifts, tilt).sum() - tilt * losses
+
+    def follow(self, nodes: Floats, rng: np.random.Generator) -> dict[str, Array]:
+        """What is played, and emitted, when the noisy nodes are these, shape (n, T - 1, N)."""
+        n = len(nodes)
         sums = tree.prefix_sums(nodes.copy())
         actions = np.empty((n, self.horizon), dtype=np.int32)
         actions[:, 0] = rng.integers(self.arms, size=n)

@@ -20,6 +20,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.bandits.utility import Measured
 from algorithms.primitives.laplace import laplace_profile
 from audit.claim import PureDp
 from audit.errors import UsageError
@@ -32,7 +33,7 @@ VIEWS = ("transcript", "actions")
 BLOCK = 4000
 
 
-class LaplaceRelease:
+class LaplaceRelease(Measured):
     """A sequential mechanism whose only access to the losses is a Laplace release per batch.
 
     Subclasses are frozen dataclasses with these fields, and play the game in ``run``.

@@ -35,6 +35,7 @@ from algorithms.bandits.release import (
     require_positive,
     require_whole,
 )
+from algorithms.bandits.utility import Measured
 from audit.claim import AnyClaim, ApproxDp, PureDp
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -44,7 +45,7 @@ LEARNERS = {"gains": Exp3Gains, "losses": exp3_losses, "losses-mixed": Exp3}
 
 
 @dataclass(frozen=True)
-class UnnoisedExp3:
+class UnnoisedExp3(Measured):
     """EXP3, or mini-batch EXP3, and nothing but its actions.
 
     Data are mappings with ``losses``, shape (T, K), in [0, 1]; gains are ``1 - loss``.

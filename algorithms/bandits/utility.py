@@ -10,8 +10,8 @@ Claim: none. Nothing here is released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +21,10 @@ from audit.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
+
+USUAL_HORIZONS = (250, 1000, 4000)
+USUAL_EPSILONS = (0.1, 0.3, 1.0, 3.0)
+BEST, OTHERS = 0.3, 0.5
 
 
 class Player(Protocol):
@@ -60,16 +64,61 @@ class Point:
     """One point of a utility curve.
 
     Attributes:
-        horizon: Number of rounds T.
-        epsilon: Promised epsilon.
-        regret: Measured.
-        guarantee: Promised, or None.
+        policy: ``private``, or ``uniform play``, which costs nothing and learns nothing.
+        rounds: Number of rounds T.
+        epsilon: Promised epsilon; 0 for uniform play, infinite without a promise.
+        regret: Mean over runs, in units of a loss.
+        error: Its standard error; NaN for a single run.
+        guarantee: Promised regret, or None.
     """
 
-    horizon: int
+    policy: str
+    rounds: int
     epsilon: float
-    regret: Regret
+    regret: float
+    error: float
     guarantee: float | None
+
+
+class Measured:
+    """A bandit mechanism whose regret can be measured: a dataclass with fields horizon and arms."""
+
+    def at(self, **sizes: Any) -> Any:
+        """The same mechanism with another ``horizon`` or ``epsilon``."""
+        return replace(self, **sizes)  # type: ignore[type-var]
+
+    def utility_curves(
+        self,
+        horizons: Sequence[int] | None = None,
+        epsilons: Sequence[float] | None = None,
+        runs: int = 200,
+        seed: int = 0,
+    ) -> dict[str, list[Point]]:
+        """Pseudo-regret against T and against epsilon, beside the guarantee and uniform play.
+
+        One arm has mean loss .3, the others .5. Where there are experts, each insists on one arm.
+
+        Args:
+            horizons: Numbers of rounds, at the mechanism's own epsilon; usual ones when omitted.
+            epsilons: Promised epsilons, at the longest horizon; usual ones when omitted.
+            runs: Runs per point.
+            seed: Root of the random streams.
+
+        Returns:
+            Points by what they are against: ``rounds`` and, if there is one to vary, ``epsilon``.
+
+        Raises:
+            UsageError: For a size that the mechanism does not take.
+        """
+        rounds = sorted(USUAL_HORIZONS if horizons is None else horizons)
+        varied = [self.at(horizon=horizon) for horizon in rounds]
+        found = {"rounds": _points(varied, runs, seed)}
+        if hasattr(self, "epsilon"):
+            longest = max(rounds, default=max(USUAL_HORIZONS))
+            chosen = sorted(USUAL_EPSILONS if epsilons is None else epsilons)
+            varied = [self.at(horizon=longest, epsilon=epsilon) for epsilon in chosen]
+            found["epsilon"] = _points(varied, runs, seed)
+        return found
 
 
 def regret(
@@ -130,28 +179,25 @@ def stochastic_regret(
     return Regret.of(np.concatenate(found))
 
 
-def curve(
-    make: Callable[[float, int], Any],
-    sizes: Iterable[tuple[float, int]],
-    means: Sequence[float],
-    runs: int,
-    seed: int = 0,
-) -> list[Point]:
-    """Pseudo-regret against epsilon and the horizon, beside the guarantee.
-
-    Args:
-        make: Builds the mechanism for an epsilon and a horizon.
-        sizes: Pairs of epsilon and horizon.
-        means: Mean loss of every arm.
-        runs: Runs per point.
-        seed: Root of the random streams; one child per point.
-    """
-    listed = list(sizes)
-    children = np.random.SeedSequence(seed).spawn(len(listed))
+def _points(mechanisms: Sequence[Any], runs: int, seed: int) -> list[Point]:
+    """Two points for each mechanism, from a random stream of its own."""
     points = []
-    for (epsilon, horizon), child in zip(listed, children, strict=True):
-        mechanism = make(epsilon, horizon)
-        measured = stochastic_regret(mechanism, means, runs, np.random.default_rng(child))
+    children = np.random.SeedSequence(seed).spawn(len(mechanisms))
+    for mechanism, child in zip(mechanisms, children, strict=True):
+        means, tables = (BEST, *[OTHERS] * (mechanism.arms - 1)), 4 if runs % 4 == 0 else 1
+        rng, public = np.random.default_rng(child), _advice(mechanism)
+        found = stochastic_regret(mechanism, means, runs, rng, public, tables)
         promised = getattr(mechanism, "guarantee", lambda: None)()
-        points.append(Point(horizon, epsilon, measured, promised))
+        rounds, epsilon = mechanism.horizon, float(getattr(mechanism, "epsilon", math.inf))
+        points.append(Point("private", rounds, epsilon, found.mean, found.error, promised))
+        idle = rounds * (sum(means) / len(means) - BEST)
+        points.append(Point("uniform play", rounds, 0.0, idle, 0.0, None))
     return points
+
+
+def _advice(mechanism: Any) -> dict[str, Floats]:
+    """Advice of experts who each insist on one arm, where the mechanism has experts."""
+    if not hasattr(mechanism, "experts"):
+        return {}
+    rows = np.eye(mechanism.arms)[np.arange(mechanism.experts) % mechanism.arms]
+    return {"advice": np.broadcast_to(rows, (mechanism.horizon, *rows.shape))}

@@ -120,6 +120,20 @@ class SharedNoise(Unlike):
         return np.repeat(drawn, 2, axis=0)[: self.updates]
 
 
+class ReseededNoise(Unlike):
+    """The generator of the noise starts afresh from one seed in every batch.
+
+    All batches of a run get the same draw. Really infinite: the difference of any two feedbacks is
+    free of noise.
+    """
+
+    def noise(self, n: int, rng: np.random.Generator) -> Floats:
+        """Laplace noise whose rows are all equal, shape (J, n)."""
+        seed = int(rng.integers(2**63))
+        rows = [np.random.default_rng(seed) for _ in range(self.updates)]
+        return np.stack([row.laplace(0.0, self.noise_scale, n) for row in rows])
+
+
 class RawLoss(Unlike):
     """The learner decides on the exact mean loss; only the released feedback is noisy.
 

@@ -150,6 +150,9 @@ class CountedMoves(_Careless):
     A draw of the same expert is free, so there is no bound on their number: like `NoBudget`.
     """
 
+    exact_profile = None
+    tilted_run = None
+
     def pairs(self) -> tuple[Pair, ...]:
         """Expert 0 turns good or bad in the first round; expert 1 then loses a few times.
 

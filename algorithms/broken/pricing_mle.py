@@ -20,6 +20,7 @@ from algorithms.pricing.noise import NOISES
 from algorithms.pricing.private_mle import PrivateMle
 from algorithms.primitives.objective import Tilted, minimise
 from algorithms.primitives.objective_law import log_density
+from algorithms.primitives.tilting import gaussian_log_weights
 from audit.claim import AnyClaim, ApproxDp, gaussian_delta
 from audit.pair import Pair
 from audit.view import Views
@@ -233,6 +234,19 @@ class OneStep(_GaussianFit):
         right = left.copy()
         right[1] = 0.0
         return (Pair({"outcomes": left}, {"outcomes": right}, "outcome flipped", "replace-one"),)
+
+    def mu(self, pair: Pair) -> float:
+        """Exact Gaussian parameter of a pair."""
+        return abs(self.law(pair.left)[0] - self.law(pair.right)[0]) / (self.step * self.nu)
+
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Releases from the law proportional to ``exp(tilt L) P_left``, and log weights."""
+        emitted = self.run(pair.left, n, rng)
+        emitted["theta"] += tilt * (self.law(pair.left)[0] - self.law(pair.right)[0])
+        losses = self.log_likelihood_ratio(Views(np.full(n, "", dtype=object), emitted), pair)
+        return emitted, gaussian_log_weights(losses, self.mu(pair), tilt)
 
     def law(self, data: Mapping[str, Any]) -> tuple[float, float]:
         """The exact minimiser and eta nu."""

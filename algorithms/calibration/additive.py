@@ -45,6 +45,10 @@ class Laplace(Calibrated):
         """Two answers as far apart as neighbours can be."""
         return (Pair(0.0, float(self.sensitivity), "answers one sensitivity apart"),)
 
+    def group_pairs(self, records: int) -> tuple[Pair, ...]:
+        """Two answers as far apart as `records` changed records can put them."""
+        return (_group_pair(records * float(self.sensitivity), records),)
+
     def run(self, data: float, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Noisy answers: ``value``, shape (n,)."""
         return {"value": float(data) + rng.laplace(0.0, self.declared_scale, n)}
@@ -104,6 +108,10 @@ class Gaussian(Calibrated):
         """Two answers as far apart as neighbours can be."""
         return (Pair(0.0, float(self.sensitivity), "answers one sensitivity apart"),)
 
+    def group_pairs(self, records: int) -> tuple[Pair, ...]:
+        """Two answers as far apart as `records` changed records can put them."""
+        return (_group_pair(records * float(self.sensitivity), records),)
+
     def run(self, data: Array | float, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Noisy answers: ``value``, shape (n,) for a number, (n, d) for a vector."""
         answer = np.asarray(data, dtype=float)
@@ -130,6 +138,10 @@ class Gaussian(Calibrated):
         """Profile of mu-GDP with mu the distance of the answers over the scale."""
         mu = self.mu(pair)
         return gaussian_delta(mu, epsilon) if mu else 0.0
+
+
+def _group_pair(distance: float, records: int) -> Pair:
+    return Pair(type(distance)(0), distance, f"answers {records} records apart", records=records)
 
 
 def _difference(pair: Pair) -> Floats:
@@ -164,6 +176,10 @@ class DiscreteLaplace(Calibrated):
     def pairs(self) -> tuple[Pair, ...]:
         """Two answers as far apart as neighbours can be."""
         return (Pair(0, int(self.sensitivity), "answers one sensitivity apart"),)
+
+    def group_pairs(self, records: int) -> tuple[Pair, ...]:
+        """Two answers as far apart as `records` changed records can put them."""
+        return (_group_pair(records * int(self.sensitivity), records),)
 
     def run(self, data: int, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Noisy integers: ``value``, shape (n,)."""

@@ -77,6 +77,37 @@ BANDITS: dict[str, Entry] = {
         {"epsilon": 2.0, "horizon": 16, "arms": 2},
         summary="exponential weights on tree-aggregated losses",
     ),
+    "bandits/ftrl-tree-approx": Entry(
+        "algorithms.bandits.ftrl_tree:FtrlTree",
+        {"epsilon": 4.0, "horizon": 64, "arms": 4, "delta": 1e-5},
+        reference=False,
+        summary="exponential weights on tree-aggregated losses, (eps, delta) by exact accounting",
+    ),
+    "bandits/batched-exp4-approx": Entry(
+        "algorithms.bandits.batched_exp4:BatchedExp4",
+        {
+            "epsilon": 4.0,
+            "delta": 1e-5,
+            "horizon": 48,
+            "arms": 2,
+            "experts": 32,
+            "rates": {"batch": 48, "eta": 1.0, "gamma": 0.5},
+        },
+        reference=False,
+        summary="batched EXP4 with many experts: the claim is loose, the certificate is not",
+    ),
+    "bandits/dartboard-approx": Entry(
+        "algorithms.bandits.dartboard:Dartboard",
+        {
+            "epsilon": 1.2,
+            "delta": 1e-5,
+            "horizon": 60,
+            "arms": 3,
+            "rates": {"p": 0.4, "eta": 0.03, "budget": 30, "batch": 1},
+        },
+        reference=False,
+        summary="experts by limited switching, (eps, delta) by exact composition",
+    ),
     "bandits/dartboard": Entry(
         "algorithms.bandits.dartboard:Dartboard",
         {"epsilon": 0.7, "horizon": 8, "arms": 2, "rates": {"p": 0.25, "eta": 0.1, "budget": 3}},

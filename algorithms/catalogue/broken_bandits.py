@@ -58,6 +58,13 @@ BROKEN_BANDITS: dict[str, Entry] = {
         role="control",
         summary="one noise draw for two batches: really infinite",
     ),
+    "broken/bandit-reseeded-noise": Entry(
+        "algorithms.broken.bandits:ReseededNoise",
+        {"learner": "exp3n", "epsilon": 1.0, "horizon": 20, "arms": 3},
+        role="control",
+        reference=False,
+        summary="noise reseeded in every batch: really infinite",
+    ),
     "broken/bandit-raw-loss": Entry(
         "algorithms.broken.bandits:RawLoss",
         {"learner": "leader", "epsilon": 1.0, "horizon": 20, "arms": 2, "view": "actions"},

@@ -113,7 +113,27 @@ PRESETS: Mapping[str, Constants] = MappingProxyType(
         "working": Constants(),
         "lively": Constants(ridge_cov=50.0, ridge_mle=2.0),
         "louder": Constants(sigma=2.0, ridge_cov=30.0),
+        "brief": Constants(
+            rounds=1536,
+            explore=150,
+            sigma=8.0,
+            ridge_cov=90.0,
+            ridge_mle=3.0,
+            nu=16.0,
+            cap=6,
+        ),
         "long": Constants(rounds=4096, explore=400, sigma=10.0, ridge_cov=200.0),
+        "single": Constants(
+            rounds=300,
+            explore=200,
+            cap=1,
+            bonus=0.0,
+            ridge_cov=4.0,
+            ridge_mle=1.0,
+            sigma=150.0,
+            nu=300.0,
+            prices=401,
+        ),
         "open": Constants(
             rounds=4096, sigma=0.0, nu=0.0, ridge_cov=1.0, ridge_mle=1.0, bonus=0.5, cap=40
         ),

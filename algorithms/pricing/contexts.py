@@ -11,11 +11,14 @@ import bz2
 import csv
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from algorithms.pricing.market import draw_valuations, truth
+from algorithms.pricing.policy import PrivatePricing
 from algorithms.pricing.private_cov import PrivateCov
 from algorithms.pricing.private_mle import PrivateMle
 from audit.errors import UsageError
@@ -144,6 +147,38 @@ def private_mle_on(source: str, customers: int = 64, **parameters: Any) -> Priva
         UsageError: For an unknown source or fewer than three customers.
     """
     return PrivateMle(**parameters).with_table(_first(source, customers))
+
+
+def policy_on(
+    source: str,
+    customers: int,
+    changes: Mapping[str, Any] | None = None,
+    stretch: float = 1.0,
+    **parameters: Any,
+) -> PrivatePricing:
+    """The whole pricing policy on the first real customers of a source.
+
+    Their contexts are real; what they would pay is drawn from the demand of the test market, since
+    no data set tells what a customer does at a price that was not offered.
+
+    Args:
+        source: A name in `SOURCES`.
+        customers: Number of rounds T.
+        changes: Constants that differ from the preset; rounds and width follow from the data.
+        stretch: A public constant that contexts are multiplied by before they are brought back
+            into the unit ball; real ones are often short, and short ones buy at any price.
+        **parameters: Further parameters of `PrivatePricing`.
+
+    Raises:
+        UsageError: For an unknown source, fewer than three customers, or a vacuous policy.
+    """
+    x = stretch * _first(source, customers).contexts
+    x = x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
+    sizes = {"rounds": customers, "wide": x.shape[1]}
+    policy = PrivatePricing(changes={**(changes or {}), **sizes}, **parameters)
+    uniforms = np.random.default_rng(policy.market_seed).random(customers)
+    data = {"contexts": x, "valuations": draw_valuations(x, truth(x.shape[1]), uniforms)}
+    return replace(policy, inputs=tuple(policy.pairs_on(data)))
 
 
 def _first(source: str, customers: int) -> Table:

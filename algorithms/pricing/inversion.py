@@ -18,11 +18,10 @@ import numpy.typing as npt
 from scipy import special
 
 from algorithms.pricing.constants import Constants
-from algorithms.pricing.likelihoods import Priced
 from algorithms.pricing.market import Market
-from algorithms.primitives.objective_law import log_density
 
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
 _STEPS = 15
 _WINDOW = 100
@@ -30,6 +29,9 @@ _DAMPING = 1e-3
 _SMALLEST_SLOPE = 1e-3
 _UNSEEN_PRICE = 0.5
 _GRID_STEPS = 2.0
+_EARLIER, _LATER = 30, 10
+_CHUNK = 256
+_OWN_SPREAD = 0.05
 
 
 def best_price(theta: Floats, contexts: Floats) -> Floats:
@@ -77,6 +79,54 @@ def recover(contexts: Floats, prices: Floats, start: Floats, weights: Floats) ->
     return theta
 
 
+def placed(shown: Floats, place: int, rounds: int) -> Floats:
+    """Prices in the rounds in which they were charged, NaN where they are not in view.
+
+    Args:
+        shown: All prices, all but one customer's, or those after it: shape (n, S).
+        place: 0-based customer.
+        rounds: T.
+
+    Returns:
+        Shape (n, T).
+    """
+    where = np.arange(rounds)
+    if shown.shape[1] == rounds - place - 1:
+        where = where[place + 1 :]
+    elif shown.shape[1] == rounds - 1:
+        where = np.delete(where, place)
+    prices = np.full((len(shown), rounds), np.nan)
+    prices[:, where] = shown
+    return prices
+
+
+def own_price_score(
+    public: Constants, markets: tuple[Market, Market], place: int, prices: Floats, guess: Floats
+) -> Floats:
+    """Which of two customers was offered the price in round `place`; shape (n,).
+
+    Prices of customers nearby tell the estimate, and the estimate tells what either customer would
+    have been offered.
+
+    Args:
+        public: Public constants.
+        markets: Left and right, different in that customer only.
+        place: 0-based customer.
+        prices: All prices, shape (n, T).
+        guess: First guess at theta, shape (2k,).
+    """
+    start = max(0, min(place - _WINDOW // 2, public.rounds - _WINDOW))
+    near = np.setdiff1d(np.arange(start, min(start + _WINDOW, public.rounds)), [place])
+    shown, top = prices[:, near], public.grid[-1]
+    inside = ((shown > 0) & (shown < top)).astype(float)
+    theta = recover(markets[0].contexts[near], shown, guess, inside)
+    off = [
+        prices[:, place] - np.clip(best_price(theta, m.contexts[[place]])[:, 0], 0.0, top)
+        for m in markets
+    ]
+    return np.asarray((off[1] ** 2 - off[0] ** 2) / (2 * _OWN_SPREAD**2), dtype=float)
+
+
 def price_score(
     public: Constants, markets: tuple[Market, Market], prices: Floats, guess: Floats
 ) -> Floats:
@@ -95,28 +145,42 @@ def price_score(
         markets[0].contexts[late], np.where(inside, shown, 0.0), guess, inside.astype(float)
     )
     seen = np.where(np.isnan(prices), _UNSEEN_PRICE, prices)
-    bought = [
-        np.stack([market.respond(t, seen[:, t]) for t in range(public.rounds)], axis=1)
-        for market in markets
-    ]
-    ratio, refreshed = np.zeros(len(prices)), last_refresh(public, markets[0], prices, theta)
-    for time in np.unique(refreshed):
-        rows = np.flatnonzero(refreshed == time)
-        for market, outcomes, sign in zip(markets, bought, (1, -1), strict=True):
-            model = Priced(
-                public.link,
-                market.contexts[:time],
-                seen[rows, :time],
-                outcomes[rows, :time],
-                public.ridge_mle,
-            )
-            ratio[rows] += sign * log_density(model, theta[rows], public.nu)
-    return ratio
+    refreshed = last_refresh(public, markets[0], prices, theta)
+    left, right = (_log_fit(public, m, seen, theta, refreshed) for m in markets)
+    return np.asarray(left - right, dtype=float)
 
 
-def last_refresh(
-    public: Constants, market: Market, prices: Floats, theta: Floats
-) -> npt.NDArray[np.intp]:
+def _log_fit(
+    public: Constants, market: Market, prices: Floats, theta: Floats, refreshed: Rows
+) -> Floats:
+    """Log density of the estimates up to their Jacobian, the refresh unknown; shape (n,).
+
+    One record more or less moves the gradient as much as a replaced customer does, so the density
+    is averaged over the rounds near the supposed refresh.
+    """
+    fits = np.empty(len(prices))
+    for start in range(0, len(prices), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        summed = _gradients(public, market, prices[part], theta[part])
+        when = refreshed[part, None] + np.arange(-_EARLIER, _LATER + 1)
+        when = np.clip(when, 1, public.rounds)
+        near = np.take_along_axis(summed, when[..., None] - 1, axis=1)
+        fits[part] = special.logsumexp(-np.sum(near**2, axis=2) / (2 * public.nu**2), axis=1)
+    return fits
+
+
+def _gradients(public: Constants, market: Market, prices: Floats, theta: Floats) -> Floats:
+    """Gradient of the loss of the first 1, ..., T records at each estimate, shape (n, T, d)."""
+    bought = np.stack([market.respond(t, prices[:, t]) for t in range(public.rounds)], axis=1)
+    base, slope = np.split(theta / math.sqrt(2), 2, axis=1)
+    eta = base @ market.contexts.T - prices * (slope @ market.contexts.T)
+    excess = (public.link.mean(eta) - bought) / math.sqrt(2)
+    moved = excess[..., None] * market.contexts
+    both = np.concatenate([moved, -prices[..., None] * moved], axis=2)
+    return np.asarray(np.cumsum(both, axis=1) + public.ridge_mle * theta[:, None], dtype=float)
+
+
+def last_refresh(public: Constants, market: Market, prices: Floats, theta: Floats) -> Rows:
     """Records behind the last estimate: the rounds before prices began to agree with it; (n,)."""
     fitted = np.clip(best_price(theta, market.contexts), 0.0, public.grid[-1])
     allowed = _GRID_STEPS * (public.grid[1] - public.grid[0])

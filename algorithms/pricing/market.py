@@ -23,6 +23,7 @@ from audit.errors import UsageError
 Floats = npt.NDArray[np.float64]
 
 ALWAYS, NEVER = 2.0, -1.0
+PROBES = ("none", "spread", "tiny", "constant", "null")
 _TOLERANCE = 1e-12
 
 
@@ -114,3 +115,32 @@ def sample_market(rounds: int, wide: int = 2, seed: int = 1) -> dict[str, Floats
         "contexts": contexts,
         "valuations": draw_valuations(contexts, truth(wide), rng.random(rounds)),
     }
+
+
+def probed(data: Mapping[str, Floats], kind: str, start: int) -> dict[str, Floats]:
+    """A market in which all customers from round `start` on (0-based) are an adversary's fakes.
+
+    Args:
+        data: ``contexts`` and ``valuations``; not changed.
+        kind: ``spread``: norms between .6 and 1, so that prices spread over the grid; ``tiny``:
+            norms of .05, which add almost nothing to any sum; ``constant``: the same context
+            every round, so that a new price is a refresh; ``null``: all customers but the first
+            along the last axis, so that the others say nothing about the first.
+        start: First fake.
+
+    Raises:
+        UsageError: For an unknown kind.
+    """
+    if kind not in PROBES:
+        raise UsageError(f"market: expected one of {', '.join(PROBES)}, got probes={kind!r}")
+    contexts = data["contexts"].copy()
+    late = contexts[start:]
+    if kind == "spread":
+        late *= np.linspace(0.6, 1.0, len(late))[:, None]
+    elif kind == "tiny":
+        late *= 0.05
+    elif kind == "constant":
+        late[:] = contexts.shape[1] ** -0.5
+    elif kind == "null":
+        contexts[1:] = np.eye(contexts.shape[1])[-1]
+    return {**data, "contexts": contexts}

@@ -31,11 +31,12 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.pricing.constants import Constants, constants
-from algorithms.pricing.inversion import price_score
-from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, sample_market, truth
+from algorithms.pricing.inversion import own_price_score, placed, price_score
+from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, probed, sample_market, truth
 from algorithms.pricing.noise import Budget, loss_bound
+from algorithms.pricing.policy_tilting import Leaning
 from algorithms.pricing.releasers import Drawn
-from algorithms.pricing.rounds import Course, play
+from algorithms.pricing.rounds import FEWEST_REFRESHES, Course, Regime, play
 from algorithms.pricing.transcript import log_ratio
 from algorithms.primitives import tree
 from algorithms.primitives.accounting import gaussian_sum, loss_bound_delta, loss_bound_epsilon
@@ -49,27 +50,9 @@ Floats = npt.NDArray[np.float64]
 
 SOURCE = "Chen, Simchi-Levi and Wang (2022), Management Science, Algorithm 1"
 VIEWS = ("transcript", "prices_after", "prices_except", "prices_all")
-FEWEST_REFRESHES = 5.0
 _PROBE = 64
+_FARTHEST = 4.5
 _BLOCK = 4000
-
-
-@dataclass(frozen=True)
-class Regime:
-    """Whether a policy does anything.
-
-    Attributes:
-        refreshes: Average number of refreshes.
-        interior: Share of prices that are neither the lowest nor the highest.
-    """
-
-    refreshes: float
-    interior: float
-
-    @property
-    def vacuous(self) -> bool:
-        """Fewer than five refreshes on average, or at most half of the prices interior."""
-        return self.refreshes < FEWEST_REFRESHES or self.interior <= 0.5
 
 
 @dataclass(frozen=True)
@@ -91,6 +74,7 @@ class PrivatePricing:
         market_seed: Seed of the test market.
         allow_vacuous: Play a policy that refreshes nothing or never leaves the price ceiling.
         noise_factor: Multiplies all noise and leaves the claim as it is.
+        probes: Who comes after the exploration (`algorithms.pricing.market.probed`).
         inputs: Pairs to play instead of those of the test market.
 
     Raises:
@@ -106,6 +90,7 @@ class PrivatePricing:
     market_seed: int = 1
     allow_vacuous: bool = False
     noise_factor: float = 1.0
+    probes: str = "none"
     inputs: tuple[Pair, ...] = ()
 
     def __post_init__(self) -> None:
@@ -181,6 +166,11 @@ class PrivatePricing:
         return replace(self, noise_factor=self.noise_factor * factor)
 
     @property
+    def smallest_block(self) -> int:
+        """Fewest trials that are worth a call: a round costs about as much for 300 as for one."""
+        return 512
+
+    @property
     def likelihood_views(self) -> tuple[str, ...]:
         """The likelihood ratio is that of the releases; of prices alone none is known."""
         return ("transcript", "output") if self.view == "transcript" else ()
@@ -194,16 +184,26 @@ class PrivatePricing:
         if self.inputs:
             return self.inputs
         data = sample_market(self.public.rounds, self.public.wide, self.market_seed)
+        return self.pairs_on(probed(data, self.probes, self.public.explore))
+
+    def pairs_on(self, data: Mapping[str, Floats]) -> Sequence[Pair]:
+        """The same customer replaced in another market: ``contexts`` and ``valuations``.
+
+        Raises:
+            UsageError: For a vacuous policy, unless `allow_vacuous`.
+        """
         self._refuse_vacuous(data)
         place = self.customer
         if place < 0:
             place = 3 * self.public.rounds // 4 if self.view == "prices_all" else 0
         first, last = np.eye(self.public.wide)[[0, -1]]
+        if self.view == "prices_all":
+            # Nobody's best price is always the ceiling, and an average customer's rarely is.
+            first = np.full(self.public.wide, self.public.wide**-0.5)
         nobody = self.pair(
             data, (first, NEVER), (0 * first, NEVER), "customer against nobody", place
         )
         if self.view == "prices_all":
-            # Nobody's best price is always the ceiling: no other pair tells as much.
             return (nobody,)
         return (
             nobody,
@@ -231,8 +231,7 @@ class PrivatePricing:
         """What the policy does on `data`, from `n` trials of their own."""
         rng = np.random.default_rng(0)
         course, _ = self._course(market_of(data, self.public), n, rng, keep=False)
-        inside = (course.prices > 0) & (course.prices < self.public.grid[-1])
-        return Regime(float(course.calls.mean()), float(inside.mean()))
+        return Regime.of(course, self.public)
 
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Play the whole stream `n` times.
@@ -257,21 +256,53 @@ class PrivatePricing:
         markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
         return log_ratio(self._noisy, markets, pair.position, views)
 
-    def price_score(self, views: Views, pair: Pair) -> Floats:
-        """A score of prices alone, whichever of them are in view; shape (n,).
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Transcripts in which large losses are common, and their log importance weights.
 
-        The adversary is taken to know the test market's demand roughly, as a place to start.
+        A customer after the exploration is shown prices of their own; then the runs are plain. The
+        tilt is limited, since not every pair reaches the epsilon that is promised for the worst.
         """
-        shown, place = views["prices"], pair.position
-        prices = np.full((len(shown), self.public.rounds), np.nan)
-        after = shown.shape[1] == self.public.rounds - place - 1
-        start = place + 1 if after else 0
-        rounds = np.arange(start, self.public.rounds)
-        if shown.shape[1] == self.public.rounds - 1:
-            rounds = np.delete(np.arange(self.public.rounds), place)
-        prices[:, rounds] = shown
+        calls = math.sqrt(self.public.cap) * loss_bound(self.budget, self.public.nu)[1]
+        tilt = min(tilt, _FARTHEST * self.noise_factor / math.hypot(self.covariance_mu, calls))
+        if pair.position >= self.public.explore:
+            return self.run(pair.left, n, rng), np.zeros(n)
         markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
-        return price_score(self._noisy, markets, prices, truth(self.public.wide))
+        drawn = Leaning(self._noisy, markets, pair.position, tilt, n, rng)
+        course = play(self._noisy, markets[0], drawn, n)
+        return _columns(course, drawn), drawn.log_weights
+
+    def price_score(self, views: Views, pair: Pair) -> Floats:
+        """A score of the prices in view, shape (n,); it starts from the test market's demand."""
+        place, guess = pair.position, truth(self.public.wide)
+        prices = placed(views["prices"], place, self.public.rounds)
+        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
+        if views["prices"].shape[1] == self.public.rounds:
+            return own_price_score(self._noisy, markets, place, prices, guess)
+        return price_score(self._noisy, markets, prices, guess)
+
+    def utility_curves(
+        self,
+        horizons: Sequence[int] | None = None,
+        epsilons: Sequence[float] | None = None,
+        runs: int = 40,
+        seed: int = 0,
+    ) -> dict[str, list[Any]]:
+        """Regret against T and epsilon, beside GLM-UCB, the best fixed and random prices.
+
+        Args:
+            horizons: Numbers of rounds; usual ones when omitted.
+            epsilons: Promised epsilons; usual ones when omitted.
+            runs: Trials per point.
+            seed: Root of the random streams.
+
+        Returns:
+            Points (`algorithms.pricing.utility.Point`) against ``rounds`` and ``epsilon``.
+        """
+        from algorithms.pricing.utility import curves
+
+        return {**curves(self, horizons, epsilons, runs, seed)}
 
     @property
     def _noisy(self) -> Constants:

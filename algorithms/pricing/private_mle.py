@@ -50,6 +50,7 @@ from audit.view import Views
 
 Floats = npt.NDArray[np.float64]
 
+_FARTHEST = 4.0
 SOURCE = "Chen, Simchi-Levi and Wang (2022), Management Science, Algorithm 3 (PrivateMLE)"
 
 
@@ -182,8 +183,7 @@ class PrivateMle:
     def null_pair(self, position: int = 0) -> Pair:
         """``(phi, y)`` and ``(-phi, y flipped)``: the same record to the model, nothing to see."""
         first = np.eye(self.dimension)[0]
-        high = self.link.bound
-        low = high - self.link.spread
+        high, low = self.link.bound, self.link.bound - self.link.spread
         return self.pair((first, high), (-first, low), "the same record twice", position)
 
     def pair(
@@ -233,8 +233,7 @@ class PrivateMle:
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Release all minimisers, `n` times.
 
-        Returns:
-            ``thetas``, shape (n, K, d).
+        Returns ``thetas``, shape (n, K, d).
 
         Raises:
             UsageError: For features of another shape or with a norm above 1.
@@ -247,19 +246,19 @@ class PrivateMle:
         """Plays of the left input in which large losses are common, for white-box certificates.
 
         The noise is shifted by ``tilt (g - g')``, the records' gradients taken at 0; for a flipped
-        outcome that is the law proportional to ``exp(tilt L) P``.
+        outcome that is the law proportional to ``exp(tilt L) P``. On a ball, or for other
+        customers, large tilts would only spoil the weights: there the shift is limited.
 
         Returns:
             The emitted columns and the log importance weights, shape (n,).
         """
         left, right = self._models(pair.left), self._models(pair.right)
         zero = np.zeros((1, self.dimension))
-        shift = np.array(
-            [
-                a.derivatives(zero)[0][0] - b.derivatives(zero)[0][0]
-                for a, b in zip(left, right, strict=True)
-            ]
-        )
+        sides = [np.array([m.derivatives(zero)[0][0] for m in ms]) for ms in (left, right)]
+        shift = sides[0] - sides[1]
+        flipped = np.array_equal(left[-1].features, right[-1].features)
+        if math.isfinite(self.radius) or not flipped:
+            tilt = min(tilt, _FARTHEST * self.scale / max(float(np.linalg.norm(shift)), 1e-300))
         tilts = self._tilts(n, rng) + tilt * shift
         log_weights = np.sum(tilt * shift * (tilt * shift / 2 - tilts), axis=(1, 2)) / self.scale**2
         return {"thetas": self._release(left, tilts)}, log_weights
@@ -269,9 +268,11 @@ class PrivateMle:
         left, right = self._models(pair.left), self._models(pair.right)
         thetas = views["thetas"]
         ratio = np.zeros(len(thetas))
-        for k, (one, other) in enumerate(zip(left, right, strict=True)):
-            ratio += log_density(one, thetas[:, k], self.scale, self.radius)
-            ratio -= log_density(other, thetas[:, k], self.scale, self.radius)
+        for which in self._alike():
+            flat = thetas[:, which].reshape(-1, self.dimension)
+            for models, sign in ((left, 1), (right, -1)):
+                found = log_density(models[which[0]], flat, self.scale, self.radius)
+                ratio += sign * found.reshape(len(thetas), -1).sum(axis=1)
         return ratio
 
     def mu(self, pair: Pair) -> float:
@@ -280,11 +281,11 @@ class PrivateMle:
         Raises:
             UsageError: For pairs that differ in features.
         """
-        moved = np.asarray(pair.left["features"]) - np.asarray(pair.right["features"])
-        if np.any(moved):
+        sides = [np.asarray(side["features"], dtype=float) for side in (pair.left, pair.right)]
+        if not np.array_equal(sides[0], sides[1]):
             raise UsageError("PrivateMle: expected a pair that differs in outcomes, not features")
         change = self._outcomes(pair.left) - self._outcomes(pair.right)
-        shift = change[:, None] * np.asarray(pair.left["features"], dtype=float)
+        shift = change[:, None] * sides[0]
         each = [np.linalg.norm(shift[:used].sum(axis=0)) for used in self.call_times]
         return float(np.linalg.norm(each)) / self.scale
 
@@ -299,11 +300,18 @@ class PrivateMle:
         return loss_bound_delta(epsilon, calls=calls, offset=offset, width=width)
 
     def _release(self, models: Sequence[Common], tilts: Floats) -> Floats:
-        columns = [
-            minimise(Tilted(m, tilts[:, k]), len(tilts), radius=self.radius, scale=self.scale)
-            for k, m in enumerate(models)
-        ]
-        return np.stack(columns, axis=1)
+        thetas = np.empty_like(tilts)
+        for which in self._alike():
+            flat = tilts[:, which].reshape(-1, self.dimension)
+            tilted = Tilted(models[which[0]], flat)
+            found = minimise(tilted, len(flat), radius=self.radius, scale=self.scale)
+            thetas[:, which] = found.reshape(len(tilts), len(which), self.dimension)
+        return thetas
+
+    def _alike(self) -> list[list[int]]:
+        """Calls that use the same records, which are solved together."""
+        calls = self.call_times
+        return [[k for k, used in enumerate(calls) if used == u] for u in dict.fromkeys(calls)]
 
     def _removed(self) -> Pair:
         data = self.background()

@@ -40,7 +40,7 @@ class Drawn:
         shape = SHAPES[public.shape]
         rows, columns = shape.entries(public.dimension)
         self.width = len(rows)
-        self._scales = public.sigma * shape.scales(public.dimension)[:, None]
+        self.scales = public.sigma * shape.scales(public.dimension)[:, None]
         k = public.wide
         self._powers = (rows >= k).astype(np.intp) + (columns >= k)
         self._cells = (rows % k) * k + columns % k
@@ -99,25 +99,35 @@ class Drawn:
             course.outcomes[rows, :t],
             public.ridge_mle,
         )
-        tilt = public.nu * self.rng.standard_normal((len(rows), public.dimension))
-        return minimise(
-            Tilted(model, tilt), len(rows), radius=public.radius, scale=max(public.nu, 1.0)
-        )
+        tilted = Tilted(model, self.noise(t, rows, course))
+        return minimise(tilted, len(rows), radius=public.radius, scale=max(public.nu, 1.0))
+
+    def noise(self, t: int, rows: Rows, course: Course) -> Floats:  # noqa: ARG002
+        """Linear term of some trials' estimates after t records, shape (r, d)."""
+        draws = self.rng.standard_normal((len(rows), self.public.dimension))
+        return np.asarray(self.public.nu * draws, dtype=float)
+
+    def fresh(self, number: int) -> Floats:  # noqa: ARG002
+        """Noise of a node (1-based) that no other node shares, shape (D, n)."""
+        draws = self.rng.standard_normal((self.width, self.n))
+        draws *= self.scales
+        return draws
 
     def _draw(self, number: int) -> None:
-        fresh = self.rng.standard_normal((self.width, self.n))
-        fresh *= self._scales
+        fresh = self.fresh(number)
         parent = number - (number & -number)
         if parent:
             fresh += self._noise[_level(parent)]
         self._noise[_level(number)] = fresh
 
     def _doubled(self, course: Course) -> Rows:
-        logdet = log_determinants(self.public, self.current(), self._where)
-        rows = np.flatnonzero(
-            (course.calls < self.public.cap) & (logdet > self._logdet + np.log(2.0))
-        )
-        self._logdet[rows] = logdet[rows]
+        active = np.flatnonzero(course.calls < self.public.cap)
+        if not active.size:
+            return active
+        logdet = log_determinants(self.public, self.current()[:, active], self._where)
+        grown = logdet > self._logdet[active] + np.log(2.0)
+        rows: Rows = active[grown]
+        self._logdet[rows] = logdet[grown]
         return rows
 
 

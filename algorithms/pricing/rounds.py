@@ -23,6 +23,7 @@ from algorithms.pricing.market import Market
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
+FEWEST_REFRESHES = 5.0
 _CHUNK = 256
 
 
@@ -39,6 +40,30 @@ class Course:
     prices: Floats
     outcomes: Floats
     calls: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """Whether a policy does anything.
+
+    Attributes:
+        refreshes: Average number of refreshes.
+        interior: Share of prices that are neither the lowest nor the highest.
+    """
+
+    refreshes: float
+    interior: float
+
+    @classmethod
+    def of(cls, course: Course, public: Constants) -> Regime:
+        """The regime of a course."""
+        inside = (course.prices > 0) & (course.prices < public.grid[-1])
+        return cls(float(course.calls.mean()), float(inside.mean()))
+
+    @property
+    def vacuous(self) -> bool:
+        """Fewer than five refreshes on average, or at most half of the prices interior."""
+        return self.refreshes < FEWEST_REFRESHES or self.interior <= 0.5
 
 
 class Releases(Protocol):

@@ -85,7 +85,7 @@ def _tree_ratio(
     ]
     variance = (public.sigma * shape.scales(public.dimension)) ** 2
     weight = (sides[0] - sides[1]) / variance
-    nodes = _path(place + 1, public.records)
+    nodes = path(place + 1, public.records)
     seen = tree.node_values(views["sums"], nodes - 1)
     ratio = -len(nodes) * np.einsum("nd,nd->n", (sides[0] + sides[1]) / 2, weight)
     for i, node in enumerate(nodes):
@@ -141,8 +141,8 @@ def features(context: Floats, prices: Floats) -> Floats:
     return np.asarray(both / np.sqrt(2), dtype=float)
 
 
-def _path(record: int, records: int) -> npt.NDArray[np.int64]:
-    """1-based nodes that hold a record: t, t + lowbit(t), ... up to N."""
+def path(record: int, records: int) -> npt.NDArray[np.int64]:
+    """1-based nodes that hold a record (1-based): t, t + lowbit(t), ... up to N."""
     nodes = []
     while record <= records:
         nodes.append(record)

@@ -15,7 +15,7 @@ Claim: none. Nothing here is released.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,10 @@ from algorithms.pricing.rounds import play
 
 Floats = npt.NDArray[np.float64]
 
+USUAL_HORIZONS = (512, 1024, 2048)
+USUAL_EPSILONS = (2.0, 4.0, 8.0, 16.0)
+_HALVINGS = 15
+
 
 @dataclass(frozen=True)
 class Point:
@@ -44,6 +48,7 @@ class Point:
         regret: Mean over trials, in units of the highest price.
         error: Standard error of the mean.
         refreshes: Mean number of refreshes.
+        guarantee: None: regret bounds of the policy are stated up to constants only.
     """
 
     policy: str
@@ -52,6 +57,7 @@ class Point:
     regret: float
     error: float
     refreshes: float
+    guarantee: float | None = None
 
 
 def expected_revenue(contexts: Floats, prices: Floats) -> Floats:
@@ -103,32 +109,60 @@ def yardsticks(public: Constants, trials: int, seed: int = 0) -> tuple[Point, Po
     )
 
 
-def curve(
+def curves(
     base: PrivatePricing,
-    *,
-    horizons: Iterable[int],
-    noises: Iterable[float],
-    trials: int = 50,
+    horizons: Sequence[int] | None = None,
+    epsilons: Sequence[float] | None = None,
+    runs: int = 40,
     seed: int = 0,
-) -> list[Point]:
-    """Regret against the horizon and against the noise.
+) -> dict[str, list[Point]]:
+    """Regret against the number of customers and against epsilon, beside the yardsticks.
+
+    A tenth of the rounds explore. Along the horizon the noise is the base's own; along epsilon
+    both noises and the covariance's ridge, which must cover its noise, are scaled together.
 
     Args:
         base: The policy whose constants are varied.
-        horizons: Numbers of rounds, at the base's noise, each with its yardsticks.
-        noises: Factors on both noises, at the base's rounds; claims follow.
-        trials: Trials per point.
+        horizons: Numbers of rounds; usual ones when omitted.
+        epsilons: Promised epsilons, at the base's rounds; usual ones when omitted.
+        runs: Trials per point.
         seed: Root of the random streams.
+
+    Returns:
+        Points by what they are against: ``rounds`` and ``epsilon``.
     """
-    points = []
-    for rounds in horizons:
-        policy = replace(base, changes={**base.changes, "rounds": rounds})
-        points += [private_point(policy, trials, seed), *yardsticks(policy.public, trials, seed)]
-    for factor in noises:
-        scaled = {"sigma": base.public.sigma * factor, "nu": base.public.nu * factor}
-        policy = replace(base, changes={**base.changes, **scaled})
-        points.append(private_point(policy, trials, seed))
-    return points
+    found: dict[str, list[Point]] = {"rounds": [], "epsilon": []}
+    for rounds in sorted(USUAL_HORIZONS if horizons is None else horizons):
+        policy = _changed(base, rounds=rounds, explore=rounds // 10)
+        found["rounds"] += [
+            private_point(policy, runs, seed),
+            *yardsticks(policy.public, runs, seed),
+        ]
+    for epsilon in sorted(USUAL_EPSILONS if epsilons is None else epsilons):
+        found["epsilon"].append(private_point(at_epsilon(base, epsilon), runs, seed))
+    found["epsilon"] += yardsticks(base.public, runs, seed)
+    return found
+
+
+def at_epsilon(base: PrivatePricing, epsilon: float) -> PrivatePricing:
+    """The policy with both noises scaled until it promises `epsilon` (or a little less)."""
+    low, high = math.log(1e-2), math.log(1e3)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        above = _scaled(base, math.exp(middle)).claim.epsilon > epsilon
+        low, high = (middle, high) if above else (low, middle)
+    return _scaled(base, math.exp(high))
+
+
+def _scaled(base: PrivatePricing, factor: float) -> PrivatePricing:
+    c = base.public
+    return _changed(
+        base, sigma=c.sigma * factor, nu=c.nu * factor, ridge_cov=max(1.0, c.ridge_cov * factor)
+    )
+
+
+def _changed(base: PrivatePricing, **constants: float) -> PrivatePricing:
+    return replace(base, changes={**base.changes, **constants})
 
 
 def _market(public: Constants, trials: int, rng: np.random.Generator) -> Market:

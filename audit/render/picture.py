@@ -65,9 +65,9 @@ class Pictures:
 
     def __init__(self) -> None:
         place = (0.145, 0.14, 0.83, 0.84)
-        self._square = _figure(360, 332, place)
-        self._strip = _figure(360, 120, (0.145, 0.2, 0.83, 0.73))
-        self._frame = _square_frame(_figure(360, 332, place))
+        self._square = new_figure(360, 332, place)
+        self._strip = new_figure(360, 120, (0.145, 0.2, 0.83, 0.73))
+        self._frame = _square_frame(new_figure(360, 332, place))
 
     def trade_off(self, result: CaseResult) -> str:
         """The claim's trade-off curve, the region below it, and what was measured.
@@ -85,7 +85,7 @@ class Pictures:
         for box in curves.confidence_boxes(result):
             (left, right), (low, high) = box.alarm, box.miss
             _line(axes, [left, right, right, left, left], [low, low, high, high, low], "box", 1.6)
-        return element(_svg(self._square), _TRADE_OFF, self._frame)
+        return element(svg_of(self._square), _TRADE_OFF, self._frame)
 
     def wealth(self, result: CaseResult) -> str:
         """The log-wealth of the bet against the claim after each block.
@@ -106,10 +106,11 @@ class Pictures:
             _dots(axes, blocks, wealth)
         apart = 0.15 * (top - bottom)
         _labels(axes, len(result.log_wealth), [0.0, *(h for h in (bottom, top) if abs(h) > apart)])
-        return element(_svg(self._strip), _WEALTH)
+        return element(svg_of(self._strip), _WEALTH)
 
 
-def _figure(width: int, height: int, place: tuple[float, float, float, float]) -> Figure:
+def new_figure(width: int, height: int, place: tuple[float, float, float, float]) -> Figure:
+    """A figure of some points with axes at `place`: left, bottom, width, height of 1."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -119,7 +120,8 @@ def _figure(width: int, height: int, place: tuple[float, float, float, float]) -
     return figure
 
 
-def _svg(figure: Figure) -> str:
+def svg_of(figure: Figure) -> str:
+    """What the drawing library writes of a figure, without dates."""
     stream = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(stream, format="svg", transparent=True, dpi=_DPI, metadata=nothing)
@@ -134,7 +136,7 @@ def _square_frame(figure: Figure) -> str:
     axes.set_yticks(ticks, names)
     axes.tick_params(left=False, bottom=False, pad=5)
     axes.spines[["top", "right"]].set_visible(False)
-    return _body(_svg(figure))
+    return _body(svg_of(figure))
 
 
 def _cleared(figure: Figure) -> Axes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from audit.claim import GaussianDp
-from audit.record import CaseResult, Finding, PlannedCase, Record
+from audit.record import CaseResult, Finding, Record
 from audit.render.wording import (
     NOTHING,
     ceiling,
@@ -87,29 +87,29 @@ def _refuted(result: CaseResult) -> str:
     if claimed is not None and result.epsilon_lower > claimed:
         bound, limit = side_by_side(result.epsilon_lower, claimed)
         return (
-            f"with confidence {sure} the true epsilon of the {_view(result)} is at least"
+            f"with confidence {sure} the true epsilon of the {view_of(result)} is at least"
             f" {bound} at delta {number(result.delta)}; the claim allows at most {limit}"
         )
     if result.parameter_lower is not None:
         return (
-            f"with confidence {sure} the {_view(result)} needs a parameter of at least"
+            f"with confidence {sure} the {view_of(result)} needs a parameter of at least"
             f" {floor(result.parameter_lower)}, which {tidy(result.claim)} does not allow; this"
             " speaks of that kind of claim only"
         )
-    return f"with confidence {sure} the {_view(result)} does not keep {tidy(result.claim)}"
+    return f"with confidence {sure} the {view_of(result)} does not keep {tidy(result.claim)}"
 
 
 def _unrefuted(result: CaseResult) -> str:
     at = "" if result.parameter_lower is not None else f" at delta {number(result.delta)}"
     return (
-        f"{_played(result)} of the {_view(result)} certified"
+        f"{played(result)} of the {view_of(result)} certified"
         f" {certified(result)}{at}; {_power(result)}"
     )
 
 
 def _blind(result: CaseResult) -> str:
     return (
-        f"{_played(result)} of the {_view(result)} could not have caught a violation"
+        f"{played(result)} of the {view_of(result)} could not have caught a violation"
         f" of the size that matters; {_power(result)}"
     )
 
@@ -117,7 +117,7 @@ def _blind(result: CaseResult) -> str:
 def _error(result: CaseResult) -> str:
     return (
         "the mechanism could not be played to the end, so nothing is known about"
-        f" {tidy(result.claim)} of the {_view(result)}"
+        f" {tidy(result.claim)} of the {view_of(result)}"
     )
 
 
@@ -126,8 +126,8 @@ def _power(result: CaseResult) -> str:
     if caught is None:
         return "no violation of any size would have been caught with probability 0.8"
     return (
-        f"a true epsilon of {ceiling(caught)} or more would have been caught with probability 0.8"
-        f" ({one_line(family, 60)})"
+        f"an ideal attack would have caught a true epsilon of {ceiling(caught)} or more with"
+        f" probability 0.8 ({one_line(family, 60)})"
     )
 
 
@@ -206,90 +206,14 @@ def verdict_counts(record: Record) -> list[tuple[str, str, int]]:
     ]
 
 
-def figures(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
-    """The key figures of a case, as names and values."""
-    rows = [
-        ("Claim", f"{tidy(result.claim)} of the {_view(result)}"),
-        ("Neighbours", f"{one_line(result.claim.relation, 60)}, unit: {_unit(result)}"),
-        ("Claim from", one_line(result.claim.source, 300) or NOTHING),
-        ("Role", ROLES[result.role]),
-        ("Target", one_line(planned.target, 300)),
-        ("Certified", certified(result)),
-        ("Confidence", f"{percent(1 - result.alpha)} (alpha {number(result.alpha)})"),
-        ("Estimate", _estimate(result)),
-        ("Could have caught", could_have_caught(result)),
-        ("Trials", _trials(planned, result)),
-    ]
-    if result.parameter_lower is not None:
-        rows.insert(6, ("Certified parameter", floor(result.parameter_lower)))
-    rows += _ladder(result)
-    if max(result.exceptions) > 0:
-        left, right = result.exceptions
-        rows.append(("Exceptions", f"left {percent(left)}, right {percent(right)}"))
-    return rows + _chosen(planned, result)
-
-
-def rungs(result: CaseResult) -> list[tuple[str, float]]:
-    """The ladder from promise to proof, as names and epsilons at the ladder's delta."""
-    ladder = result.ladder
-    if ladder is None:
-        return []
-    steps = [("theorem", ladder.theorem)]
-    if ladder.accountant is not None:
-        steps.append(("accountant", ladder.accountant))
-    steps.append(("certificate", ladder.certificate))
-    counted = dict(result.profile).get(ladder.delta)
-    return steps if counted is None else [*steps, ("evidence", counted)]
-
-
-def _ladder(result: CaseResult) -> list[tuple[str, str]]:
-    ladder = result.ladder
-    if ladder is None:
-        return []
-    how = f"{whole(ladder.runs)} {'tilted ' if ladder.tilted else ''}runs"
-    drawn = "not refuted" if ladder.calibrated else "REFUTED: noise is not what the code says"
-    steps = ", ".join(f"{name} {number(value)}" for name, value in rungs(result))
-    return [
-        (f"Ladder at delta {number(ladder.delta)}", f"{steps} (certificate from {how})"),
-        ("Draws from its density", f"{drawn} (log-wealth {number(ladder.calibration_log_wealth)})"),
-    ]
-
-
 def notable(record: Record) -> list[Finding]:
     """Findings worth a reader's time: all but those of controls that were caught."""
     caught = {result.name for result in record.results if badge(result) == "caught"}
     return [finding for finding in record.summary.findings if finding.case not in caught]
 
 
-def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
-    choice = result.choice
-    if choice is None:
-        return []
-    event = one_line(choice.event, 600) or NOTHING
-    rows = [("Attack", one_line(choice.attack, 300)), ("Event", event), ("Test", _test(result))]
-    if 0 <= choice.pair < len(planned.pairs):
-        pair = planned.pairs[choice.pair]
-        rows += [
-            (
-                "Pair",
-                f"{one_line(pair.label, 300)} ({one_line(pair.relation, 60)}, differs at"
-                f" {whole(pair.position)})",
-            ),
-            ("Left input", one_line(pair.left, 600)),
-            ("Right input", one_line(pair.right, 600)),
-        ]
-    return rows
-
-
-def _estimate(result: CaseResult) -> str:
-    if result.choice is None:
-        return NOTHING
-    upper = result.estimate_upper
-    limit = "" if upper is None else f", at most {ceiling(upper)} by this attack"
-    return f"{number(result.estimate)}{limit} (no guarantee)"
-
-
-def _played(result: CaseResult) -> str:
+def played(result: CaseResult) -> str:
+    """How much was played: ``15,000 trials``."""
     if of_one_run(result):
         return f"{count(result.trials, 'canary', 'canaries')} of one run"
     return f"{whole(result.trials)} trials"
@@ -300,34 +224,13 @@ def of_one_run(result: CaseResult) -> bool:
     return result.choice is not None and result.choice.test in ONE_RUN
 
 
-def _guessed(result: CaseResult) -> int:
-    guess = result.choice.guess if result.choice else ()
-    rows = (row for block in result.counts.values() for row in block)
-    return sum(row[1] + row[2] for row in rows if guess[row[0]])
-
-
-def _trials(planned: PlannedCase, result: CaseResult) -> str:
-    if of_one_run(result):
-        return f"{_played(result)}, {whole(_guessed(result))} guessed"
-    early = ", ended early" if result.stopped else ""
-    return (
-        f"{whole(result.trials)} testified, {whole(result.scouting)} scouted,"
-        f" {whole(planned.trials)} budgeted{early}"
-    )
-
-
-def _test(result: CaseResult) -> str:
-    name = result.choice.test if result.choice else NOTHING
-    if name in TESTS:
-        return TESTS[name]
-    return "betting (anytime-valid, ended early)" if result.stopped else f"{name} and betting"
-
-
-def _view(result: CaseResult) -> str:
+def view_of(result: CaseResult) -> str:
+    """The audited projection in words: ``actions view``."""
     return f"{one_line(result.view, 60)} view"
 
 
-def _unit(result: CaseResult) -> str:
+def unit_of(result: CaseResult) -> str:
+    """What one record is: ``event`` or ``user``."""
     return one_line(result.claim.unit, 60)
 
 

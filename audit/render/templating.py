@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from audit.record import Finding, Record
-from audit.render import curves, glossary, wording
+from audit.render import curves, figures, glossary, sweeps, wording
 from audit.render import sentences as say
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def environment(escape: Callable[[object], object]) -> Environment:
         keep_trailing_newline=True,
         finalize=escape,
     )
-    made.globals.update(say=say, words=wording, glossary=glossary, curves=curves)
+    made.globals.update(
+        say=say, key=figures, sweeps=sweeps, words=wording, glossary=glossary, curves=curves
+    )
     return made
 
 

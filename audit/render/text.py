@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from audit.record import CaseResult, Finding, Record
 from audit.render import sentences as say
+from audit.render import sweeps
 from audit.render.wording import ceiling, clean, count, one_line, seconds, tidy, whole
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def render_text(record: Record, *, width: int, color: bool) -> str:
         if any(result.role == "informational" for result in record.results):
             console.print("* informational: reports only, does not gate", style="dim")
         _verdicts(console, record)
+    _sweeps(console, record)
     for finding in say.notable(record):
         _finding(console, finding)
     _footer(console, record)
@@ -128,6 +130,22 @@ def _verdicts(console: Console, record: Record) -> None:
     if hidden:
         more = count(hidden, "more case", "more cases")
         console.print(f"{more}: not refuted, or a control that was caught.")
+
+
+def _sweeps(console: Console, record: Record) -> None:
+    from rich import box
+    from rich.table import Table
+
+    for swept in sweeps.sweeps(record):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for name in sweeps.HEAD:
+            table.add_column(name, justify="right", overflow="fold")
+        for row in swept.rows:
+            table.add_row(*row)
+        console.print()
+        console.print(one_line(swept.title, LONGEST_NAME), style="bold")
+        console.print(table)
+        console.print(swept.sentence)
 
 
 def _finding(console: Console, finding: Finding) -> None:

@@ -21,6 +21,7 @@ TABLE = {
     "floor-batch": ("actions", 20_000),
     "no-clamp": ("transcript", 20_000),
     "shared-noise": ("transcript", 4_000),
+    "reseeded-noise": ("transcript", 4_000),
     "raw-loss": ("actions", 4_000),
     "one-sided": ("transcript", 20_000),
     "swapped-scale": ("transcript", 4_000),

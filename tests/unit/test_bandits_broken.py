@@ -16,6 +16,7 @@ from algorithms.broken.bandits import (
     NoClamp,
     OneSidedNoise,
     RawLoss,
+    ReseededNoise,
     SharedNoise,
     SumNoise,
     SwappedScale,
@@ -147,6 +148,14 @@ def test_shared_noise_cancels():
         assert noisy[:, 0] - noisy[:, 1] == pytest.approx(np.full(2000, difference), abs=1e-9)
         assert noisy[:, 2:20:2] == pytest.approx(noisy[:, 3:20:2], abs=1e-9)
         assert np.abs(noisy[:, 1] - noisy[:, 2]).min() > 0
+
+
+def test_reseeded_noise_is_the_same_in_every_batch():
+    left, right = both_sides(ReseededNoise("exp3n", 1.0, 21, 3))
+    for views, difference in ((left, 0.0), (right, 1.0)):
+        noisy = views["noisy"]
+        assert noisy[:, [0]] - noisy[:, 1:] == pytest.approx(np.full((2000, 20), difference))
+        assert np.unique(noisy[:, 1]).size == 2000
 
 
 def test_raw_loss_shows_in_the_actions():

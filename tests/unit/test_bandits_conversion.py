@@ -21,7 +21,6 @@ SUBJECTS = [name for name in CATALOGUE if name.startswith("bandits/")]
 NO_PROFILE = {
     "bandits/batched-htinf-actions",
     "bandits/batched-exp3n-actions",
-    "bandits/dartboard",
     "bandits/dartboard-actions",
     "bandits/exp3-gains",
     "bandits/exp3-losses",

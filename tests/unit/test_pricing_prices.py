@@ -78,6 +78,18 @@ def test_price_score_reads_every_view_of_the_prices(view):
     assert np.isfinite(policy.price_score(shown, pair)).all()
 
 
+def test_the_own_price_tells_a_customer_from_nobody():
+    """Counted shares of a score above 2, 5 standard errors apart: false alarm 6e-7."""
+    policy = replace(leaky("prices_all"), customer=350)
+    with pytest.warns(UserWarning, match="vacuous"):
+        (pair,) = policy.pairs()
+    game, rng = Game(policy, pair, "prices_all"), np.random.default_rng(4)
+    views = [game.play(side, 100, rng) for side in (True, False)]
+    scorer = Prices().fit(game, *views, rng)
+    hits = [np.mean(scorer(view) > 2) for view in views]
+    assert hits[0] - hits[1] > 5 * math.sqrt(0.5 / 100)
+
+
 def test_price_attack_knows_when_it_applies():
     assert CATALOGUE["prices"] == "attacks.prices:Prices"
     policy = leaky()
@@ -114,9 +126,14 @@ def test_best_price_of_each_customer_has_no_regret():
     assert utility.regret(public, x, np.zeros((1, 7))) == pytest.approx(every.max(axis=0).sum())
 
 
-def test_curve_has_a_point_for_each_request():
+def test_curves_have_a_point_for_each_request():
     small = PrivatePricing(changes={"rounds": 150, "explore": 50}, allow_vacuous=True)
-    points = utility.curve(small, horizons=(150, 200), noises=(0.5,), trials=3)
-    assert [p.policy for p in points] == ["private", "glm-ucb", "fixed", "random"] * 2 + ["private"]
-    assert points[-1].epsilon > points[0].epsilon
-    assert all(math.isfinite(p.regret) and p.error >= 0 for p in points)
+    found = small.utility_curves(horizons=(200, 150), epsilons=(30.0, 9.0), runs=3)
+    by_rounds, by_epsilon = found["rounds"], found["epsilon"]
+    yardsticks = ["glm-ucb", "fixed", "random"]
+    assert [p.policy for p in by_rounds] == ["private", *yardsticks] * 2
+    assert [p.rounds for p in by_rounds] == [150] * 4 + [200] * 4
+    assert [p.policy for p in by_epsilon] == ["private", "private", *yardsticks]
+    assert [p.epsilon for p in by_epsilon[:2]] == pytest.approx([9, 30], rel=1e-3)
+    assert all(p.epsilon <= e for p, e in zip(by_epsilon, (9.0, 30.0), strict=False))
+    assert all(math.isfinite(p.regret) and p.error >= 0 for p in by_rounds + by_epsilon)

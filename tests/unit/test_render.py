@@ -20,7 +20,7 @@ from rich.cells import cell_len
 
 from audit.errors import UsageError
 from audit.record import Finding, Record, read_record, write_record
-from audit.render import FORMATS, render
+from audit.render import FORMATS, figures, render
 from audit.render import sentences as say
 from audit.render.templating import fence
 from audit.render.wording import one_line
@@ -109,7 +109,7 @@ def test_long_formats_tell_every_figure(name) -> None:
     record = sample(10)
     text = shown(record, name)
     for planned, result in zip(record.plan.cases, record.results, strict=True):
-        for label, value in say.figures(planned, result):
+        for label, value in figures.figures(planned, result):
             assert label in text
             assert squeezed(value) in text
         assert planned.reproduce in text

@@ -1,0 +1,132 @@
+"""Findings about one result: what a reader must know, with cause, effect and remedy."""
+
+from __future__ import annotations
+
+import msgspec
+
+from audit.claim import PureDp
+from audit.errors import UsageError
+from audit.record import CONVICTING, CaseResult, Choice, Finding, PlannedCase
+
+
+def with_findings(
+    result: CaseResult, planned: PlannedCase, notes: tuple[Finding, ...]
+) -> CaseResult:
+    """The result with everything that a reader must know about it."""
+    found = [*notes]
+
+    def add(rule: str, message: str) -> None:
+        found.append(
+            Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
+        )
+
+    if result.verdict == "refuted":
+        add("DP001", refutation(result, planned))
+    if result.verdict == "blind" and result.role != "control":
+        add("DP004", _blindness(result, planned))
+    ladder = _ladder_findings(result)
+    for rule, message in ladder:
+        add(rule, message)
+    found_out = result.verdict == "refuted" or any(rule in CONVICTING for rule, _ in ladder)
+    if result.role == "control" and not found_out:
+        add(
+            "DP005",
+            f"known to be broken, but {result.verdict}: the audit is too weak as configured",
+        )
+    if max(result.exceptions) > 0:
+        left, right = result.exceptions
+        add("DP006", f"raised in {left:.1%} of left and {right:.1%} of right scouting trials")
+    return msgspec.structs.replace(result, findings=tuple(found))
+
+
+def _ladder_findings(result: CaseResult) -> list[tuple[str, str]]:
+    ladder, found = result.ladder, []
+    if ladder is None:
+        return []
+    if ladder.certificate > ladder.theorem * (1 + 1e-6):
+        found.append(
+            (
+                "DP012",
+                f"the algorithm's own density certifies epsilon >= {ladder.certificate:.4g} at "
+                f"delta {ladder.delta:g}, but the claim allows {ladder.theorem:.4g}",
+            )
+        )
+    if not ladder.calibrated:
+        found.append(
+            (
+                "DP014",
+                f"after {ladder.runs} trials the labels refuse the stated density (log-wealth "
+                f"{ladder.calibration_log_wealth:.1f}): noise is not what the code says",
+            )
+        )
+    exact = ladder.accountant
+    if exact is not None and result.delta == ladder.delta and result.epsilon_lower > exact:
+        found.append(
+            (
+                "DP013",
+                f"counting certifies {result.epsilon_lower:.4g}, above the exact "
+                f"{exact:.4g} of this pair: the code does not do what its density says",
+            )
+        )
+    return found
+
+
+def refutation(result: CaseResult, planned: PlannedCase) -> str:
+    """Why the claim cannot hold, in one sentence."""
+    choice = result.choice
+    if choice is None:
+        raise UsageError(f"case {result.name!r} was not refuted")
+    pair = planned.pairs[choice.pair]
+    bound = f"epsilon >= {_above(result.epsilon_lower, choice.epsilon)} at delta {result.delta:g}"
+    if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
+        bound = f"mu >= {result.parameter_lower:.4g}"
+    allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
+    return (
+        f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "
+        f"Attack: {choice.attack} ({choice.event})."
+    )
+
+
+def _above(lower: float, claimed: float) -> str:
+    """The bound in words: with more digits where fewer make it read as equal to the claim."""
+    shown = f"{lower:.4g}"
+    return f"{lower:.10g}" if shown == f"{claimed:.4g}" else shown
+
+
+def _blindness(result: CaseResult, planned: PlannedCase) -> str:
+    if result.choice is not None and not any(result.choice.guess):
+        return "no attack told the inputs apart; raise --trials, or offer a richer view or pair"
+    if result.choice is not None and promise_broken(result.choice, result.epsilon_lower):
+        return (
+            f"scouting expected to certify {result.choice.forecast:.3g}, testimony certified "
+            f"{result.epsilon_lower:.3g}: trials changed in between. Keep counters, clocks and "
+            "state out of the output"
+        )
+    best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
+    reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
+    return (
+        f"with {sum(planned.blocks)} testifying trials {reach} would have been caught with "
+        f"probability 0.8; the claim is {result.claim}. Raise --trials"
+    )
+
+
+def promise_broken(choice: Choice, lower: float) -> bool:
+    """Whether testimony certified next to nothing of what scouting cautiously expected.
+
+    That hardly happens to trials of one law. It happens when the output holds a counter or a
+    clock, or when state changes between scouting and testimony.
+    """
+    return choice.forecast > 0.5 * choice.epsilon and lower < 0.2 * choice.forecast
+
+
+def disagreement(planned: PlannedCase) -> Finding:
+    """Blocks that cannot come from independent trials."""
+    return Finding(
+        rule="DP009",
+        case=planned.name,
+        message=(
+            "blocks of trials differ more than independent trials could, so nothing is certified; "
+            "trials must not share draws or state"
+        ),
+        reproduce=planned.reproduce,
+    )

@@ -1,0 +1,82 @@
+"""Known mistakes by number, their documentation beside them, and the committed tables."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from algorithms.broken.pricing_bugs import BUGS, AsDocumented, broken, documented
+from audit.errors import UsageError
+from audit.view import collect
+from tests.tables import pricing as tables
+
+GAUSSIAN = [number for number, bug in BUGS.items() if bug.paper is not None]
+
+
+def test_every_mistake_has_a_number():
+    numbers = {int(re.match(r"P(\d+)", name)[1]) for name in BUGS}
+    assert numbers == set(range(1, 21)) - {19}
+    assert "broken/policy-own-price" in tables.VIEWS
+
+
+@pytest.mark.filterwarnings("ignore:the classical Gaussian formula")
+@pytest.mark.parametrize("number", GAUSSIAN)
+def test_code_is_worse_than_its_documentation(number):
+    for calibration in BUGS[number].calibrations:
+        case = documented(number, calibration)
+        pair = case.pairs()[0]
+        assert case.claim.mu == case.paper.mu(pair) < 0.25
+        assert case.code.mu(pair) > 1.1 * case.claim.mu
+        assert case.claim.delta_at(1.0) <= 1e-6 * (1 + 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:the classical Gaussian formula")
+def test_documented_twins_run_the_code_and_score_by_either_density():
+    case = documented("P1", "loose")
+    suspicious = AsDocumented(case.code, case.paper, "code")
+    pair = case.pairs()[0]
+    out = case.run(pair.left, 6, np.random.default_rng(0))
+    again = case.code.run(pair.left, 6, np.random.default_rng(0))
+    np.testing.assert_array_equal(out["sums"], again["sums"])
+    views = collect(out, 6)
+    np.testing.assert_allclose(
+        2 * case.log_likelihood_ratio(views, pair), suspicious.log_likelihood_ratio(views, pair)
+    )
+    assert case.declared_scale == pytest.approx(math.sqrt(2) * case.code.declared_scale)
+    assert case.exact_profile(pair, 0.1) == pytest.approx(case.claim.delta_at(0.1))
+
+
+@pytest.mark.parametrize(("density", "who"), [("paper", "paper"), ("code", "code")])
+def test_certificates_of_documented_twins_play_the_algorithm_they_speak_of(density, who):
+    case = documented("P1", "exact", density)
+    pair = case.pairs()[0]
+    emitted, weights = case.tilted_run(pair, 1.0, 5, np.random.default_rng(1))
+    alone, own = getattr(case, who).tilted_run(pair, 1.0, 5, np.random.default_rng(1))
+    np.testing.assert_array_equal(emitted["sums"], alone["sums"])
+    np.testing.assert_array_equal(weights, own)
+    plain, nothing = documented("P20", "exact").tilted_run(
+        documented("P20", "exact").pairs()[0], 1.0, 5, np.random.default_rng(1)
+    )
+    assert plain["theta"].shape == (5, 6)
+    assert not nothing.any()
+
+
+def test_softmax_is_corrected_by_its_noise():
+    case = documented("P20", "exact")
+    pair = case.pairs()[0]
+    assert case.code.mu(pair) == pytest.approx(math.sqrt(2) * case.paper.mu(pair))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: broken("P99"), "expected one of P1"),
+        (lambda: broken("P16", "loose"), "expected one of exact"),
+        (lambda: documented("P15"), "no documented density"),
+        (lambda: AsDocumented(None, None, "mine"), "density paper or code"),
+    ],
+)
+def test_refusals(call, words):
+    with pytest.raises(UsageError, match=words):
+        call()
