@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 _RAW_NORM = math.sqrt(26.0)
 _REACH = 12.0
 _POINTS = 40_001
+_TIE = 1e-5
 
 
 class FullBudgetEach(PrivateMle):
@@ -80,12 +81,16 @@ class SharedNoise(PrivateMle):
         return self.inputs or (self.context_pair(self.call_times[0]),)
 
     def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
-        """``inf`` or ``-inf``: on which side all calls have the same noise; shape (n,)."""
+        """``inf`` or ``-inf``: on which side all calls have the same noise; shape (n,).
+
+        Zero for fits so extreme that neither of the two records has a gradient left.
+        """
         off = [self._disagreement(views["thetas"], side) for side in (pair.left, pair.right)]
-        return np.where(off[0] < off[1], np.inf, -np.inf)
+        told = np.where(off[0] < off[1], np.inf, -np.inf)
+        return np.where(np.abs(off[0] - off[1]) > _TIE, told, 0.0)
 
     def exact_profile(self, pair: Pair, epsilon: float) -> float:  # noqa: ARG002
-        """One at every epsilon."""
+        """One at every epsilon, up to the fits that tell nothing."""
         return 1.0
 
     def _tilts(self, n: int, rng: np.random.Generator) -> Floats:

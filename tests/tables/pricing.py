@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from audit.record import CaseResult
 
 TARGET = Path("reports/pricing.md")
 DELTA = 1e-6
-USUAL, OWN, POLICY, RELEASES = 20_000, 2_000, 4_000, 1_000
+USUAL, OWN, POLICY, RELEASES = 20_000, 2_000, 4_000, 400
 # Trials that tell the declared mu from the real one, by mistake: exact noise, published noise.
 TRIALS = {
     "P1": (16_000, 100_000),
@@ -41,6 +42,8 @@ TRIALS = {
     "P20": (12_000, 80_000),
 }
 FEW, MORE, ALPHA = 8_000, 20_000, 0.01
+UNSEEN = "not seen"
+CONVICTING = ("DP001", "DP012", "DP013", "DP014")
 VIEWS = {
     "pricing/policy-anticipating": "prices_after",
     "pricing/policy-all-but-own": "prices_except",
@@ -156,18 +159,19 @@ def _declared(number: str, calibration: str) -> tuple[str, tuple[str, str]]:
         result = audit.examine(
             case, trials=spent, alpha=ALPHA, attacks=("likelihood",), early_stop=False
         )
-        if result.findings:
+        # The certificate of another density on plays of this code would speak of neither.
+        how = _caught(result, {"DP012"} if density == "paper" else set())
+        if how != UNSEEN:
             break
-    how = _caught(result)
     if result.parameter_lower is not None:
         how += f" (mu >= {result.parameter_lower:.3g})"
     how += ", density of the code" if density == "code" else ""
     return f"{case.claim.mu:.4g}", (how, str(spent))
 
 
-def _caught(result: CaseResult) -> str:
-    codes = sorted({finding.rule for finding in result.findings} - {"DP004", "DP005"})
-    return " ".join(codes) or "not seen"
+def _caught(result: CaseResult, ignored: AbstractSet[str] = frozenset()) -> str:
+    codes = {finding.rule for finding in result.findings} & set(CONVICTING) - ignored
+    return " ".join(sorted(codes)) or UNSEEN
 
 
 def _algorithms() -> Table:
