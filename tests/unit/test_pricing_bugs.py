@@ -80,3 +80,25 @@ def test_softmax_is_corrected_by_its_noise():
 def test_refusals(call, words):
     with pytest.raises(UsageError, match=words):
         call()
+
+
+def test_the_committed_tables_are_those_of_the_generator():
+    text = tables.TARGET.read_text()
+    for table in tables.tables():
+        body = text.split(f"## {table.title}\n")[1].split("\n## ")[0]
+        rows = [line.strip("| \n").split(" | ") for line in body.splitlines() if line[:1] == "|"]
+        assert rows[0] == list(table.head)
+        keys = [tuple(row[: len(own)]) for row, (own, _) in zip(rows[2:], table.rows, strict=True)]
+        assert keys == [own for own, _ in table.rows]
+        assert all(len(line.split("|")) == len(table.head) + 2 for line in _lines(body))
+
+
+def _lines(body):
+    return [line for line in body.splitlines() if line[:1] == "|"]
+
+
+def test_every_mistake_in_the_committed_table_is_caught():
+    text = tables.TARGET.read_text().split("## Known mistakes")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:2] == "| "]
+    for row in rows[2:]:
+        assert re.search(r"DP0(01|12|13|14)", row[6] + row[8]), row
