@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attacks.leaves import Layout, Silent, hopeless, rows_of, stacked
 from attacks.linear import Linear, logistic, ridge
 from attacks.scalars import FEW, SEVERAL, Scalar, derived_scalars, promising
+from attacks.trees import Trees, grown
 from audit.attack import Game, Scorer
 from audit.view import Floats, Views
 
@@ -164,7 +164,7 @@ class BoostedScorer:
     names: tuple[str, ...]
     columns: tuple[int, ...]
     scalars: tuple[Scalar, ...]
-    model: Any
+    model: Trees
     description: str
 
     def __call__(self, views: Views) -> Floats:
@@ -172,8 +172,7 @@ class BoostedScorer:
         if not len(views):
             return np.empty(0)
         features = _tree_features(rows_of(views, self.names), self.columns, self.scalars)
-        with _one_thread():
-            return np.asarray(self.model.decision_function(features), dtype=float)
+        return self.model(features)
 
 
 @dataclass(frozen=True)
@@ -202,32 +201,10 @@ class Boosting:
         columns = tuple(int(i) for i in promising(rows, left, _COLUMNS))
         scalars = tuple(derived_scalars(rows, left, Layout.of(rows, names)))
         features = _tree_features(rows, columns, scalars)
-        model = _boosted(features, _labels(rows, left), int(rng.integers(2**31)))
+        seed = int(rng.integers(2**31))
+        model = grown(features, _labels(rows, left), seed, rounds=150, leaves=15, penalty=5.0)
         words = f"gradient boosting on {_listed(names)}"
         return BoostedScorer(names, columns, scalars, model, words)
-
-
-def _boosted(features: Floats, labels: Floats, seed: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    model = HistGradientBoostingClassifier(
-        max_iter=150,
-        learning_rate=0.08,
-        max_leaf_nodes=15,
-        l2_regularization=5.0,
-        early_stopping=True,
-        n_iter_no_change=8,
-        random_state=seed,
-    )
-    with _one_thread():
-        return model.fit(features, labels)
-
-
-def _one_thread() -> Any:
-    """Results and timings must not depend on the cores of the machine."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    return threadpool_limits(limits=1)
 
 
 def _tree_features(rows: Floats, columns: tuple[int, ...], scalars: tuple[Scalar, ...]) -> Floats:

@@ -21,6 +21,7 @@ import numpy as np
 from attacks.counting import halves
 from attacks.leaves import FEWEST, Silent
 from attacks.linear import logistic
+from attacks.trees import Trees, grown
 from audit.attack import Game, Scorer
 from audit.view import Floats, Views
 
@@ -178,24 +179,6 @@ class TrajectoryScorer:
 
 
 @dataclass(frozen=True)
-class Trees:
-    """Gradient boosted trees as a function of features.
-
-    Attributes:
-        model: The fitted scikit-learn classifier.
-    """
-
-    model: Any
-
-    def __call__(self, features: Floats) -> Floats:
-        """Scores, shape (n,): log odds of left."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        with threadpool_limits(limits=1):
-            return np.asarray(self.model.decision_function(features), dtype=float)
-
-
-@dataclass(frozen=True)
 class Trajectory:
     """Logistic regression or boosted trees on features aligned to the differing round.
 
@@ -245,17 +228,4 @@ def _loss(scores: Floats, labels: Floats) -> float:
 
 
 def _grown(features: Floats, labels: Floats, seed: int) -> Trees:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
-
-    model = HistGradientBoostingClassifier(
-        max_iter=120,
-        learning_rate=0.08,
-        max_leaf_nodes=8,
-        l2_regularization=10.0,
-        early_stopping=True,
-        n_iter_no_change=8,
-        random_state=seed,
-    )
-    with threadpool_limits(limits=1):
-        return Trees(model.fit(features, labels))
+    return grown(features, labels, seed, rounds=120, leaves=8, penalty=10.0)

@@ -12,6 +12,7 @@ from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.judge import reach
+from audit.power import smallest
 from audit.record import (
     SCHEMA_VERSION,
     CaseResult,
@@ -138,7 +139,7 @@ def _other_claim(planned: PlannedCase, old: Accepted) -> Finding:
         f"the baseline knows {old.claim} of {old.view}, this run audits {planned.claim} of "
         f"{planned.view}: accept a new baseline if the promise changed on purpose"
     )
-    return Finding(rule="DP010", case=planned.name, message=message, reproduce=planned.reproduce)
+    return Finding.about(planned, "DP010", message)
 
 
 def _accepted(result: CaseResult, planned: PlannedCase, reason: str, expires: str) -> Accepted:
@@ -178,10 +179,7 @@ def _compare_case(result: CaseResult, old: Accepted, planned: PlannedCase) -> li
                 f"the smallest epsilon that could have been caught grew from {then:.3g} to {grown}",
             )
         )
-    return [
-        Finding(rule=rule, case=result.name, message=message, reproduce=planned.reproduce)
-        for rule, message in found
-    ]
+    return [Finding.about(planned, rule, message) for rule, message in found]
 
 
 def _is_worse(result: CaseResult, old: Accepted) -> bool:
@@ -195,7 +193,7 @@ def _is_worse(result: CaseResult, old: Accepted) -> bool:
 def _reach(planned: PlannedCase) -> float | None:
     """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
     families = reach(planned, *planned.claim.points()[0])
-    return min((e for e in families.values() if e is not None), default=None)
+    return smallest(families)
 
 
 def _expired(old: Accepted) -> bool:

@@ -6,7 +6,8 @@ import msgspec
 
 from audit.claim import PureDp
 from audit.errors import UsageError
-from audit.record import CONVICTING, CaseResult, Choice, Finding, PlannedCase
+from audit.power import smallest
+from audit.record import CaseResult, Choice, Finding, PlannedCase
 
 
 def with_findings(
@@ -16,19 +17,16 @@ def with_findings(
     found = [*notes]
 
     def add(rule: str, message: str) -> None:
-        found.append(
-            Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
-        )
+        found.append(Finding.about(planned, rule, message))
 
     if result.verdict == "refuted":
         add("DP001", refutation(result, planned))
     if result.verdict == "blind" and result.role != "control":
         add("DP004", _blindness(result, planned))
-    ladder = _ladder_findings(result)
-    for rule, message in ladder:
+    for rule, message in _ladder_findings(result):
         add(rule, message)
-    found_out = result.verdict == "refuted" or any(rule in CONVICTING for rule, _ in ladder)
-    if result.role == "control" and not found_out:
+    known = msgspec.structs.replace(result, findings=tuple(found))
+    if result.role == "control" and not known.found_out:
         add(
             "DP005",
             f"known to be broken, but {result.verdict}: the audit is too weak as configured",
@@ -102,7 +100,7 @@ def _blindness(result: CaseResult, planned: PlannedCase) -> str:
             f"{result.epsilon_lower:.3g}: trials changed in between. Keep counters, clocks and "
             "state out of the output"
         )
-    best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
+    best = smallest(result.could_have_caught)
     reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
     return (
         f"with {sum(planned.blocks)} testifying trials {reach} would have been caught with "
@@ -121,12 +119,9 @@ def promise_broken(choice: Choice, lower: float) -> bool:
 
 def disagreement(planned: PlannedCase) -> Finding:
     """Blocks that cannot come from independent trials."""
-    return Finding(
-        rule="DP009",
-        case=planned.name,
-        message=(
-            "blocks of trials differ more than independent trials could, so nothing is certified; "
-            "trials must not share draws or state"
-        ),
-        reproduce=planned.reproduce,
+    return Finding.about(
+        planned,
+        "DP009",
+        "blocks of trials differ more than independent trials could, so nothing is certified; "
+        "trials must not share draws or state",
     )

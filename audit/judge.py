@@ -8,6 +8,7 @@ all blocks. For Gaussian claims the fixed half is shared by the test of mu and t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from audit.claim import GaussianDp
 from audit.dispersion import blocks_agree
 from audit.evidence import Counts, Evidence
 from audit.findings import disagreement, promise_broken, with_findings
-from audit.power import could_have_caught, gaussian_reach
+from audit.power import could_have_caught, gaussian_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import (
     CaseResult,
@@ -124,7 +125,6 @@ def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float
 
 def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) -> CaseResult:
     """The result of a case that could not be played."""
-    finding = Finding(rule="DP006", case=planned.name, message=message, reproduce=planned.reproduce)
     result = CaseResult(
         name=planned.name,
         role=planned.role,
@@ -132,9 +132,8 @@ def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) 
         view=planned.view,
         verdict="error",
         alpha=planned.alpha,
-        findings=(*notes, finding),
     )
-    return with_findings(result, planned, result.findings)
+    return with_findings(result, planned, (*notes, Finding.about(planned, "DP006", message)))
 
 
 def right_and_wrong(choice: Choice, total: Counts) -> tuple[Counts, Counts]:
@@ -227,30 +226,36 @@ def _verdict(
     parameter: float | None,
     caught: dict[str, float | None],
 ) -> Verdict:
-    claim = planned.claim
-    if lower > choice.epsilon:
-        return "refuted"
-    if isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu:
+    if refutes(planned, choice, lower, parameter):
         return "refuted"
     if not any(choice.guess) and set(choice.posterior) == {0.5}:
         return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
-    if promise_broken(choice, lower) or not _sees_enough(plan, planned, choice, caught):
+    if promise_broken(choice, lower) or not _sees_enough_somewhere(plan, planned, choice, caught):
         return "blind"
     return "unrefuted"
 
 
-def _sees_enough(
+def refutes(planned: PlannedCase, choice: Choice, lower: float, parameter: float | None) -> bool:
+    """Whether a certified epsilon, or a certified mu of a Gaussian claim, exceeds the claim."""
+    claim = planned.claim
+    above = isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu
+    return lower > choice.epsilon or above
+
+
+def sees_enough(plan: Plan, epsilon: float, caught: Mapping[str, float | None]) -> bool:
+    """Whether a violation of the size that matters could have shown at a confronted epsilon."""
+    least = smallest(caught)
+    return least is not None and least <= plan.blind_factor * epsilon
+
+
+def _sees_enough_somewhere(
     plan: Plan, planned: PlannedCase, choice: Choice, caught: dict[str, float | None]
 ) -> bool:
     """Whether, at some point of the claim, a violation of the size that matters could show."""
-    if _smallest(caught) <= plan.blind_factor * choice.epsilon:
+    if sees_enough(plan, choice.epsilon, caught):
         return True
     points = [point for point in planned.claim.points() if point[0] != choice.epsilon]
-    return any(_smallest(reach(planned, e, d)) <= plan.blind_factor * e for e, d in points)
-
-
-def _smallest(caught: dict[str, float | None]) -> float:
-    return min((e for e in caught.values() if e is not None), default=math.inf)
+    return any(sees_enough(plan, e, reach(planned, e, d)) for e, d in points)
 
 
 def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:

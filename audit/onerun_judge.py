@@ -20,10 +20,11 @@ from audit.canary_bets import posterior_epsilon
 from audit.claim import AnyClaim, GaussianDp
 from audit.evidence import Counts, Evidence, tabulate
 from audit.findings import refutation
-from audit.judge import right_and_wrong
+from audit.judge import refutes, right_and_wrong, sees_enough
 from audit.onerun import one_run_epsilon, one_run_mu
 from audit.onerun_power import Design
 from audit.plan import Settings
+from audit.power import smallest
 from audit.quantise import BITS
 from audit.record import (
     CaseResult,
@@ -235,13 +236,9 @@ def _verdict(
     parameter: float | None,
     caught: Mapping[str, float | None],
 ) -> Verdict:
-    claim = planned.claim
-    if lower > choice.epsilon:
+    if refutes(planned, choice, lower, parameter):
         return "refuted"
-    if isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu:
-        return "refuted"
-    best = min((e for e in caught.values() if e is not None), default=np.inf)
-    return "blind" if best > plan.blind_factor * choice.epsilon else "unrefuted"
+    return "unrefuted" if sees_enough(plan, choice.epsilon, caught) else "blind"
 
 
 def _findings(result: CaseResult, planned: PlannedCase) -> tuple[Finding, ...]:
@@ -252,14 +249,11 @@ def _findings(result: CaseResult, planned: PlannedCase) -> tuple[Finding, ...]:
         found.append(("DP005", f"known to be broken, but {result.verdict}: use more canaries"))
     elif result.verdict == "blind":
         found.append(("DP004", _blindness(result, planned)))
-    return tuple(
-        Finding(rule=rule, case=result.name, message=message, reproduce=planned.reproduce)
-        for rule, message in found
-    )
+    return tuple(Finding.about(planned, rule, message) for rule, message in found)
 
 
 def _blindness(result: CaseResult, planned: PlannedCase) -> str:
-    best = min((e for e in result.could_have_caught.values() if e is not None), default=None)
+    best = smallest(result.could_have_caught)
     reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
     return (
         f"limited power: with {planned.trials} canaries {reach} would have been caught with "

@@ -240,9 +240,8 @@ def block_sizes(trials: int, smallest: int = 8) -> tuple[int, ...]:
     """
     sizes, done = [], 0
     while done < trials:
-        size = min(_LARGEST_BLOCK, max(smallest, done // 11)) if done else _FIRST_BLOCK
-        size = max(size, min(smallest, _LARGEST_BLOCK))
-        sizes.append(min(size, trials - done))
+        size = max(smallest, done // 11 if done else _FIRST_BLOCK)
+        sizes.append(min(size, _LARGEST_BLOCK, trials - done))
         done += sizes[-1]
     return tuple(sizes)
 

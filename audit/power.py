@@ -11,7 +11,7 @@ beside them by its estimate.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy import special
@@ -53,6 +53,11 @@ def could_have_caught(
         return _smallest(lambda e: _power(family(e), epsilon, delta, trials, alpha), epsilon)
 
     return {name: power_within(family) for name, family in families.items()}
+
+
+def smallest(families: Mapping[str, float | None]) -> float | None:
+    """The smallest epsilon that any family could have shown; None when there is none."""
+    return min((e for e in families.values() if e is not None), default=None)
 
 
 def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float | None:

@@ -102,6 +102,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     reproduce: str = ""
 
+    @classmethod
+    def about(cls, planned: PlannedCase, rule: str, message: str) -> Finding:
+        """A finding about a planned case, with the command that reproduces it."""
+        return cls(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
+
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came out of one case.

@@ -146,7 +146,7 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     notes = []
     if not same_seed_same_view(game, planned.name, plan.seed, size):
         message = "two plays from the same generator state differ; draw all randomness from rng"
-        notes.append(_finding("DP007", planned, message))
+        notes.append(Finding.about(planned, "DP007", message))
     groups = [
         game.play(True, size, stream(plan.seed, planned.name, Phase.CONTRACT, Side.LEFT, block))
         for block in range(1, 9)
@@ -154,12 +154,8 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     singly = not independent(groups)
     if singly:
         message = "trials of one call depend on each other; each is played in a call of its own"
-        notes.append(_finding("DP009", planned, message))
+        notes.append(Finding.about(planned, "DP009", message))
     return tuple(notes), singly, 10 * size
-
-
-def _finding(rule: str, planned: PlannedCase, message: str) -> Finding:
-    return Finding(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
 
 
 def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int, int, int]]:
