@@ -232,9 +232,13 @@ def _best_tilt(
 
 
 def _losses(game: Game, tilt: float, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Exact losses of `n` runs on the left input, tilted, and their log importance weights."""
-    if tilt > 0:
-        tilted = capability(game.mechanism, "tilted_run")
+    """Exact losses of `n` runs on the left input, tilted, and their log importance weights.
+
+    A certificate speaks of the stated law, which `tilted_run` draws from at tilt 0 too; the code
+    itself is played only where there is no such sampler.
+    """
+    tilted = capability(game.mechanism, "tilted_run")
+    if tilted is not None:
         emitted, log_weights = tilted(game.pair, tilt, n, rng)
     else:
         emitted, log_weights = game.mechanism.run(game.pair.left, n, rng), np.zeros(n)

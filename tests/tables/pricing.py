@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,8 +158,7 @@ def _declared(number: str, calibration: str) -> tuple[str, tuple[str, str]]:
         result = audit.examine(
             case, trials=spent, alpha=ALPHA, attacks=("likelihood",), early_stop=False
         )
-        # The certificate of another density on plays of this code would speak of neither.
-        how = _caught(result, {"DP012"} if density == "paper" else set())
+        how = _caught(result)
         if how != UNSEEN:
             break
     if result.parameter_lower is not None:
@@ -169,8 +167,8 @@ def _declared(number: str, calibration: str) -> tuple[str, tuple[str, str]]:
     return f"{case.claim.mu:.4g}", (how, str(spent))
 
 
-def _caught(result: CaseResult, ignored: AbstractSet[str] = frozenset()) -> str:
-    codes = {finding.rule for finding in result.findings} & set(CONVICTING) - ignored
+def _caught(result: CaseResult) -> str:
+    codes = {finding.rule for finding in result.findings} & set(CONVICTING)
     return " ".join(sorted(codes)) or UNSEEN
 
 
