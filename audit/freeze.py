@@ -26,6 +26,7 @@ from audit.view import Floats, Views, concatenate
 _ENOUGH_GUESSES = 150
 _AS_GOOD = 0.95
 _GROWTH_ERRORS = 1.3
+_WORTH_A_CHANGE = 0.15
 
 
 @dataclass(frozen=True)
@@ -280,4 +281,6 @@ def choose(candidates: Sequence[Frozen]) -> Frozen:
     if best <= 0:
         return max(candidates, key=lambda c: c.strength)
     leader = max(candidates, key=lambda c: c.forecast)
-    return next(c for c in candidates if c.forecast >= best - leader.noise)
+    # The noise of an epsilon grows without limit where hardly a guess is wrong.
+    level = best - min(leader.noise, _WORTH_A_CHANGE * best)
+    return next(c for c in candidates if c.forecast >= level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from joblib import Parallel, delayed
 from scipy import stats
 
 import audit
@@ -13,6 +14,7 @@ from audit.mechanism import Mechanism
 from tests.coverage.laws import Row
 
 ALPHA = 0.05
+_FEW = 100
 Attacks = Sequence[str] | None
 
 
@@ -66,7 +68,8 @@ def tolerated(audits: int, alpha: float = ALPHA, false_alarm: float = 1e-4) -> i
 
 def count(subject: Subject, trials: int, seeds: Sequence[int], attacks: Attacks = None) -> int:
     """Number of wronged audits."""
-    return sum(subject.wronged(trials, seed, attacks) for seed in seeds)
+    tasks = [delayed(subject.wronged)(trials, seed, attacks) for seed in seeds]
+    return sum(Parallel(n_jobs=-1 if len(tasks) > _FEW else 1)(tasks))
 
 
 def pipeline_rows(trials: int, audits: int) -> list[Row]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.coverage import certificates, laws
+from tests.coverage import certificates, laws, onerun
 from tests.coverage.laws import Row
 from tests.coverage.pipeline import pipeline_rows
 
@@ -101,6 +101,7 @@ def main(audits: int = AUDITS) -> None:
     """Measure everything and write the table."""
     rows = [*binomial_rows(), *ranked_rows(), *betting_rows(), *gaussian_rows()]
     rows += [*certificates.all_rows()]
+    rows += [*onerun.guess_rows(), *onerun.mu_rows(), *onerun.bet_rows()]
     rows += [*pipeline_rows(600, audits), *pipeline_rows(2_000, audits)]
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     TARGET.write_text(markdown(rows), encoding="utf-8")
