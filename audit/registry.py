@@ -92,14 +92,6 @@ def resolve(
         return _as_mechanism(_build(target, parameters), target, claim, pairs, column)
     if target in catalogue():
         return _as_mechanism(catalogue()[target].build(), target, claim, pairs, column)
-    module, _, attr = target.partition(":")
-    if not module or not attr:
-        near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}? " if near else ""
-        raise UsageError(
-            f"target {target!r}: expected a catalogue name or module:attr; {hint}"
-            "'python -m audit list' prints all names"
-        )
     return _as_mechanism(_import(target), target, claim, pairs, column)
 
 
@@ -116,6 +108,14 @@ def _build(target: str, parameters: Mapping[str, float]) -> Any:
 
 
 def _import(target: str) -> Any:
+    module, _, attr = target.partition(":")
+    if not module or not attr:
+        near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
+        raise UsageError(
+            f"target {target!r}: expected a catalogue name or module:attr; {hint}"
+            "'python -m audit list' prints all names"
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
