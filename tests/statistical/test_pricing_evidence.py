@@ -39,22 +39,22 @@ def examined(mechanism, seed, trials=RUNS):
 @pytest.mark.parametrize(
     ("mechanism", "least"),
     [
-        (PrivateCov(epsilon=1.0, delta=DELTA, claim_as="gaussian"), 0.85),
+        (PrivateCov(epsilon=1.0, delta=DELTA, claim_as="gaussian"), 0.9),
         (PrivateCov(epsilon=4.0, delta=DELTA, claim_as="gaussian"), 0.95),
-        (PrivateMle(epsilon=1.0, claim_as="gaussian", **LABELS), 0.85),
+        (PrivateMle(epsilon=1.0, claim_as="gaussian", **LABELS), 0.9),
         (PrivateMle(epsilon=4.0, claim_as="gaussian", **LABELS), 0.95),
     ],
     ids=["axis 1", "axis 4", "flip 1", "flip 4"],
 )
 def test_evidence_reaches_nearly_all_of_mu(mechanism, least):
-    """Median of 11 audits. A bound above mu has probability .05 an audit: 6 in 11 have 6e-6.
+    """Median of 21 audits. A bound above mu has probability .05 an audit: 9 in 21 have 4e-7.
 
     At mu = .268 the ranks of 40,000 testimonies have a standard error of .038 mu, and the level of
-    the test asks for 2.1 of them: .92 is what an audit of this size can give in the median.
+    the test asks for 1.9 of them: .93 is what an audit of this size can give in the median.
     """
-    share = [examined(mechanism, seed).parameter_lower / mechanism.claim.mu for seed in SEEDS]
+    share = [examined(mechanism, seed).parameter_lower / mechanism.claim.mu for seed in range(21)]
     assert least <= median(share) <= 1
-    assert sum(s > 1 for s in share) <= 5
+    assert sum(s > 1 for s in share) <= 8
 
 
 def oracle(mu, trials):
