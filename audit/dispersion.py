@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import optimize, special
 
 from audit.evidence import Evidence
 
@@ -23,9 +23,10 @@ def blocks_agree(evidence: Evidence, posterior: Sequence[float]) -> bool:
     """Whether, on each side, blocks put about the same share of trials in the upper half.
 
     Draws that the trials of a call share weigh on a block's count with the square of its size. So
-    the squared deviations are summed as they are, which lets large blocks speak loudest, and
-    referred to a scaled chi-squared law (Satterthwaite 1946), per side, over the blocks with at
-    least 8 expected trials in either half, at a level of 1e-5 in all.
+    the squared deviations are summed as they are, which lets large blocks speak loudest. Such a
+    sum of unequal parts has a heavier tail than one scaled chi-squared law, so its tail is taken
+    from the saddlepoint (Kuonen 1999, Biometrika 86), per side, over the blocks with at least 8
+    expected trials in either half, at a level of 1e-5 in all.
 
     Args:
         evidence: Counts by block.
@@ -36,8 +37,8 @@ def blocks_agree(evidence: Evidence, posterior: Sequence[float]) -> bool:
     tables = np.stack([evidence.blocks[block] for block in sorted(evidence.blocks)]).astype(float)
     order = np.argsort(posterior, kind="stable")
     weight = np.cumsum(evidence.total.sum(axis=0)[order])
-    upper = np.zeros(len(order), dtype=bool)
-    upper[order] = weight > weight[-1] / 2
+    middle = int(np.argmin(np.abs(weight[:-1] - weight[-1] / 2))) if len(order) > 1 else 0
+    upper = order[middle + 1 :]
     tails = [
         _tail(tables[:, side, upper].sum(axis=1), tables[:, side].sum(axis=1)) for side in (0, 1)
     ]
@@ -52,6 +53,28 @@ def _tail(hits: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -> flo
     hits, trials = hits[used], trials[used]
     share = hits.sum() / trials.sum()
     variance = trials * share * (1 - share) * (1 - trials / trials.sum())
-    scale = float((variance**2).sum() / variance.sum())
-    freedom = float(variance.sum() ** 2 / (variance**2).sum())
-    return float(special.chdtrc(freedom, ((hits - trials * share) ** 2).sum() / scale))
+    return quadratic_tail(float(((hits - trials * share) ** 2).sum()), variance)
+
+
+def quadratic_tail(value: float, weights: npt.NDArray[np.float64]) -> float:
+    """P(sum_i weights_i Z_i^2 > value) for independent standard Gaussians Z_i, approximately.
+
+    Args:
+        value: The observed sum.
+        weights: Positive weights, shape (k,).
+
+    Returns:
+        The tail by Lugannani and Rice's formula; 1 where the sum is not above its mean.
+    """
+    if value <= weights.sum() * (1 + 1e-6):
+        return 1.0
+    ceiling = 0.5 / float(weights.max())
+
+    def slope(s: float) -> float:
+        return float((weights / (1 - 2 * s * weights)).sum()) - value
+
+    s = float(optimize.brentq(slope, 0.0, ceiling * (1 - 1e-12)))
+    cumulant = -0.5 * float(np.log1p(-2 * s * weights).sum())
+    curvature = 2 * float(((weights / (1 - 2 * s * weights)) ** 2).sum())
+    w, v = np.sqrt(2 * (s * value - cumulant)), s * np.sqrt(curvature)
+    return float(special.ndtr(-(w + np.log(v / w) / w)))

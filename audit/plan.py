@@ -19,6 +19,7 @@ from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
 
 _SCOUT_SHARE = 0.25
+_WHITE_BOX_SHARE = 0.15
 _USUAL_TRIALS = 20_000
 FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
@@ -154,7 +155,8 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "counting; state a claim with an epsilon between 1e-6 and 200 at some delta in "
             "[1e-6, 0.1]"
         )
-    scouting = scouting_trials(trials)
+    white_box = _knows_density(request)
+    scouting = scouting_trials(trials, white_box=white_box)
     planned = PlannedCase(
         name=request.name,
         target=request.target,
@@ -167,7 +169,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         scouting=scouting,
         blocks=block_sizes(trials - scouting, _smallest_block(request.mechanism)),
         alpha=alpha,
-        shares=divide(alpha, request.claim, white_box=_knows_density(request)),
+        shares=divide(alpha, request.claim, white_box=white_box),
         reproduce=request.command or _command(request, settings, trials, alpha),
         group=request.group,
         parameters=dict(request.parameters),
@@ -225,9 +227,13 @@ def _smallest_block(mechanism: Mechanism) -> int:
     return max(8, int(getattr(mechanism, "smallest_block", 8)))
 
 
-def scouting_trials(trials: int) -> int:
-    """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one."""
-    share = _SCOUT_SHARE * min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
+def scouting_trials(trials: int, *, white_box: bool = False) -> int:
+    """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one.
+
+    A score that is known exactly leaves less to find out.
+    """
+    share = _WHITE_BOX_SHARE if white_box else _SCOUT_SHARE
+    share *= min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
     return int(trials * share)
 
 

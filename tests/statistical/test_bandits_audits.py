@@ -4,6 +4,7 @@ The table says at how many trials each twin is refuted at a level of 1e-3; the s
 """
 
 import math
+from statistics import median
 
 import pytest
 from scipy import stats
@@ -99,7 +100,11 @@ def test_private_variant_is_refuted_no_more_often_than_stated(name):
     ids=["htinf", "exp3n", "ftpl", "experts", "exp4", "local", "skipping", "canary"],
 )
 def test_single_releases_certify_nine_tenths(make, epsilon):
-    result = audit.examine(make(epsilon), trials=200_000, seed=5)
-    # At epsilon .25 the median is .93 epsilon and the standard deviation .022 epsilon: one run in
-    # eleven stays below .9, one in 10,000 below .85. At epsilon 1 they are .98 and .006.
-    assert (0.85 if epsilon < 1 else 0.9) * epsilon <= result.epsilon_lower <= epsilon
+    """At epsilon .25 a run gives .93 epsilon, standard deviation .022: a median of 5 has .012."""
+    mechanism = make(epsilon)
+    found = [
+        audit.examine(mechanism, trials=200_000, seed=5 + s).epsilon_lower
+        for s in range(5 if epsilon < 1 else 1)
+    ]
+    assert 0.9 * epsilon <= median(found)
+    assert max(found) <= epsilon
