@@ -80,7 +80,18 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
 @click.option(
     "--jobs", type=int, default=-1, show_default=True, help="Worker processes; -1 for one per core."
 )
-@click.option("--backend", default="loky", show_default=True, help="A joblib backend.")
+@click.option(
+    "--backend",
+    default="loky",
+    show_default=True,
+    help="A joblib backend; dask and ray leave this machine.",
+)
+@click.option(
+    "--scheduler",
+    default="",
+    metavar="ADDRESS",
+    help="Running dask scheduler or ray head to join; workers are started here without it.",
+)
 @click.option(
     "--early-stop/--no-early-stop",
     default=True,

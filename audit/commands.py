@@ -15,6 +15,7 @@ import msgspec
 from audit import baseline as baselines
 from audit import render, rules
 from audit.cases import Asked, parse_pair, requests_for, select, with_flags
+from audit.cluster import joined
 from audit.config import CaseConfig, Config
 from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
@@ -56,6 +57,7 @@ class RunOptions:
     seed: int
     jobs: int
     backend: str
+    scheduler: str
     early_stop: bool
     bits: bool
     baseline: Path | None
@@ -98,7 +100,10 @@ def run(config: Config, options: RunOptions) -> int:
     if options.dry_run:
         _print_plan(plan)
         return 0
-    with _progress(cases) as progress:
+    with (
+        _progress(cases) as progress,
+        joined(options.backend, options.scheduler, options.jobs),
+    ):
         workers = Workers(
             jobs=options.jobs,
             backend=options.backend,

@@ -26,6 +26,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from audit.blocklog import BlockLog
+from audit.cluster import ENGINES, lost
 from audit.errors import MechanismError, UsageError
 from audit.evidence import Counts, Evidence
 from audit.freeze import Frozen
@@ -83,7 +84,9 @@ class Workers:
 
     def _pool(self) -> Any:
         quiet = {"initializer": _ignore_ctrl_c} if self.backend == "loky" else {}
-        return Parallel(self.jobs, backend=self.backend, return_as="generator_unordered", **quiet)
+        how = "list" if self.backend == "ray" else "generator_unordered"  # ray cannot stream
+        backend = None if self.backend in ENGINES else self.backend  # those were joined before
+        return Parallel(self.jobs, backend=backend, return_as=how, **quiet)
 
 
 def _ignore_ctrl_c() -> None:
@@ -95,11 +98,13 @@ def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
     """Results of a pool; a worker that dies is no verdict, with a remedy."""
     try:
         yield from pool(tasks)
-    except (BrokenProcessPool, PicklingError) as error:
+    except Exception as error:
+        if not isinstance(error, BrokenProcessPool | PicklingError) and not lost(error):
+            raise
         raise MechanismError(
             f"a worker process failed ({type(error).__name__}): the mechanism ended its process, "
-            "ran out of memory or cannot be pickled. Try --jobs 1; finished blocks are kept for "
-            "--resume"
+            "ran out of memory, cannot be pickled, or the cluster went away. Try --jobs 1; "
+            "finished blocks are kept for --resume"
         ) from error
 
 
