@@ -29,6 +29,7 @@ from audit.blocklog import BlockLog
 from audit.cluster import ENGINES, lost
 from audit.errors import MechanismError, UsageError
 from audit.evidence import Counts, Evidence
+from audit.fingerprint import fingerprint
 from audit.freeze import Frozen
 from audit.judge import crossing, failed, judge
 from audit.plan import Case
@@ -216,7 +217,8 @@ class _Session:
     def _open(self, case: Case, scouted: Scouted, log: BlockLog) -> _Trial:
         choice = scouted.frozen.choice
         bins = len(choice.posterior)
-        key = hashlib.sha256(msgspec.json.encode(choice)).hexdigest()[:16]
+        code = fingerprint(case.mechanism).encode()
+        key = hashlib.sha256(msgspec.json.encode(choice) + code).hexdigest()[:16]
         evidence = Evidence(bins, log.blocks(case.planned, key, bins))
         return _Trial(case, scouted, evidence, scouted.seconds, key=key)
 

@@ -1,5 +1,6 @@
 """One plan, one record: for any number of jobs, after a kill, after Ctrl-C, beside other plans."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,11 +8,12 @@ import time
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from audit import read_record
 from tests.cli.console import GIVEN as CLAIMED
-from tests.cli.console import audit, command, environment, run, target
+from tests.cli.console import audit, child, command, environment, run, target
 
 GIVEN = (*CLAIMED, "--attack", "leaf")
 SLOW = (target("slow"), *GIVEN)
@@ -152,6 +154,31 @@ def test_two_plans_in_one_folder_do_not_mix():
     run(*mine, "--seed", 1, "--resume")
     assert body() == body("first")
     assert body("first")["results"] != body("second")["results"]
+
+
+def test_blocks_of_other_code_do_not_count(empty_folder):
+    """Even a change that scouting cannot see starts anew."""
+    source = "def noisy(data, n, rng):\n    return data + rng.laplace(size=n)\n"
+    for comment in ("", "# changed\n"):
+        (empty_folder / "mine.py").write_text(source + comment)
+        words = ("run", "mine:noisy", *GIVEN, "--trials", 400, "--no-early-stop", "--jobs", 1)
+        child(*words, "--out", "out", "--resume", cwd=empty_folder, code=0)
+    keys = {msgspec.json.decode(line)["choice"] for line in log().read_bytes().split(b"\n") if line}
+    assert len(keys) == 2
+
+
+@pytest.mark.slow
+def test_fifty_kills_at_random_lose_and_double_nothing(uninterrupted):
+    """Every kill comes at a random moment of the run, imports and scouting included."""
+    moments = np.random.default_rng(0).uniform(0.5, 4.0, 50)
+    for moment in moments:
+        process = started(*LONG, "--jobs", 2, "--resume")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=moment)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert audit(*LONG, "--jobs", 1, "--resume").code == 0
+    assert record().digest() == uninterrupted
 
 
 def test_without_resume_a_run_starts_anew():
