@@ -15,6 +15,7 @@ from audit.claim import RELATIONS, AnyClaim, parse_claim
 from audit.config import CaseConfig
 from audit.errors import UsageError
 from audit.group import in_groups
+from audit.limits import Limits
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.plan import Request
@@ -36,6 +37,7 @@ class Asked:
         table: A user's own data.
         options: Command-line words that reproduce what is not in the target itself.
         parameters: Parameters of the target that a sweep sets.
+        limits: How commands and isolated targets are kept apart.
     """
 
     config: CaseConfig
@@ -43,6 +45,7 @@ class Asked:
     table: Table | None = None
     options: tuple[str, ...] = ()
     parameters: Mapping[str, float] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
 
 def reference_names() -> list[str]:
@@ -82,7 +85,12 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
     given = _given_claim(asked)
     pairs = _given_pairs(config)
     mechanism = resolve(
-        config.target, given, pairs, column=config.column, parameters=asked.parameters
+        config.target,
+        given,
+        pairs,
+        column=config.column,
+        parameters=asked.parameters,
+        limits=asked.limits,
     )
     if asked.table is not None:
         mechanism, pairs = _on_table(mechanism, asked.table, pairs)

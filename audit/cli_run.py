@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from audit.errors import AuditError
-from audit.shell import EXISTING, fail, main
+from audit.shell import EXISTING, apart, fail, main
 
 
 def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Any:
@@ -147,6 +147,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     is_flag=True,
     help="Play refuted cases again on fresh streams; both must refute, each with half of alpha.",
 )
+@apart
 @click.option(
     "--dry-run", is_flag=True, help="Print the plan, its cost and what it could catch; run nothing."
 )
@@ -155,7 +156,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
 )
 @click.pass_context
 def run(ctx: click.Context, /, **options: Any) -> None:
-    """Audit targets: catalogue names or patterns, configured cases, or module:attr.
+    """Audit targets: catalogue names or patterns, configured cases, module:attr or exec:COMMAND.
 
     With no target: the cases of [tool.audit] if there are any, else the reference set.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from audit.shell import EXISTING, main
+from audit.shell import EXISTING, apart, main
 
 
 @main.command()
@@ -23,6 +23,7 @@ from audit.shell import EXISTING, main
     help="Neighbouring inputs as JSON.",
 )
 @click.option("--column", default="", help="Name of a policy's recorded actions.")
+@apart
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.pass_context
 def check(ctx: click.Context, /, target: str, **options: Any) -> None:
@@ -135,7 +136,7 @@ def explain(topic: str) -> None:
 
 
 @main.command()
-@click.argument("name", type=click.Choice(["record", "baseline", "config"]))
+@click.argument("name", type=click.Choice(["record", "baseline", "config", "wire"]))
 def schema(name: str) -> None:
     """Print the JSON Schema of a document."""
     from audit import documents

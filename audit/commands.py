@@ -24,6 +24,7 @@ from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.judge import reach
+from audit.limits import Limits
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.record import Finding, Plan, Record, write_record
@@ -70,6 +71,9 @@ class RunOptions:
     group: int
     sweep: str
     confirm: bool
+    isolate: bool
+    memory_limit: str
+    time_limit: float
     dry_run: bool
 
     @classmethod
@@ -125,7 +129,7 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm"):
+    for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm", "isolate"):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:
@@ -176,13 +180,14 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         "group": options.group,
     }
     settings = steps_of(options.sweep)
+    limits = Limits(options.isolate, options.memory_limit, options.time_limit)
     requests: list[Request] = []
     notes: list[Finding] = []
     for case in select(options.targets, config.case):
         origin = "--claim" if options.claim else "the configuration"
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
-            asked = Asked(with_flags(case, **flags), origin, table, words, parameters)
+            asked = Asked(with_flags(case, **flags), origin, table, words, parameters, limits)
             made, found = requests_for(asked)
             requests += made
             notes += found
@@ -288,13 +293,16 @@ def show_settings(ctx: click.Context) -> None:
         click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
 
 
-def check(target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int) -> int:
+def check(
+    target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int, **apart: Any
+) -> int:
     """Print one line per check; 0 when all pass, 1 otherwise."""
     from audit.checks import check_mechanism
 
     given = [parse_pair(left, right) for left, right in pairs]
     config = CaseConfig(target=target, claim=claim, view=view, pairs=given, column=column)
-    request = requests_for(Asked(config, "--claim"))[0][0]
+    limits = Limits(apart["isolate"], apart["memory_limit"], apart["time_limit"])
+    request = requests_for(Asked(config, "--claim", limits=limits))[0][0]
     shown = request.pairs or tuple(request.mechanism.pairs())
     lines = check_mechanism(request.mechanism, shown, request.claim, request.view, seed)
     for line in lines:

@@ -24,7 +24,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """One ``[[tool.audit.case]]`` table.
 
     Attributes:
-        target: Catalogue name or ``module:attr``.
+        target: Catalogue name, ``module:attr`` or ``exec:COMMAND``.
         name: Unique name; the target when omitted.
         claim: Such as ``eps=1,delta=1e-6``; the mechanism's own when omitted.
         view: Audited projection.
@@ -62,6 +62,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         baseline: As ``--baseline``.
         early_stop: As ``--early-stop / --no-early-stop``.
         bits: As ``--bits``.
+        isolate: As ``--isolate``.
+        memory_limit: As ``--memory-limit``.
+        time_limit: As ``--time-limit``.
         case: The cases.
     """
 
@@ -73,6 +76,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     baseline: str | None = None
     early_stop: bool | None = None
     bits: bool | None = None
+    isolate: bool | None = None
+    memory_limit: str | None = None
+    time_limit: float | None = None
     case: list[CaseConfig] = []
 
     def defaults(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -17,6 +18,7 @@ from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.record import Record, read_record
 from audit.summary import summarise
+from audit.wire import Protocol
 
 Output = tuple[str, Path | None]
 
@@ -109,6 +111,11 @@ def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> No
 
 def schema(name: str) -> None:
     """Print a JSON Schema."""
-    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config}
+    kinds: dict[str, Any] = {
+        "record": Record,
+        "baseline": baselines.Baseline,
+        "config": Config,
+        "wire": Protocol,
+    }
     document = msgspec.json.schema(kinds[name])
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -104,8 +104,8 @@ def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
             raise
         raise MechanismError(
             f"a worker process failed ({type(error).__name__}): the mechanism ended its process, "
-            "ran out of memory, cannot be pickled, or the cluster went away. Try --jobs 1; "
-            "finished blocks are kept for --resume"
+            "ran out of memory, cannot be pickled, or the cluster went away. Try --isolate or --jobs "
+            "1; finished blocks are kept for --resume"
         ) from error
 
 
@@ -119,6 +119,7 @@ class _Trial:
     seconds: float
     decided: bool = False
     key: str = field(default="")
+    failure: str = ""
 
     def missing(self, up_to: int) -> list[int]:
         """Blocks still to be played, of those that start before trial number `up_to`."""
@@ -137,7 +138,7 @@ class _Trial:
         for start in range(0, len(blocks), _BLOCKS_PER_TASK):
             some = blocks[start : start + _BLOCKS_PER_TASK]
             sizes = [planned.blocks[block] for block in some]
-            yield delayed(play_blocks)(
+            yield delayed(_play_safely)(
                 position, self.scouted.frozen, planned.name, seed, some, sizes
             )
 
@@ -159,8 +160,11 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
     session = _Session(plan, cases, workers)
     complete = session.play()
     for trial in session.trials:
-        if trial.decided:
-            session.results[trial.case.planned.name] = _judge(plan, trial)
+        planned = trial.case.planned
+        if trial.failure:
+            session.results[planned.name] = failed(planned, trial.failure)
+        elif trial.decided:
+            session.results[planned.name] = _judge(plan, trial)
     ordered = tuple(
         session.results[c.planned.name] for c in cases if c.planned.name in session.results
     )
@@ -232,6 +236,9 @@ class _Session:
         ]
         for position, counts, seconds in self.workers.map(tasks):
             trial = trials[position]
+            if isinstance(counts, str):
+                trial.failure = min(trial.failure or counts, counts)
+                continue
             log.append(trial.case.planned.name, trial.key, counts)
             trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
             trial.seconds += seconds
@@ -242,7 +249,7 @@ class _Session:
     def _close(self, trial: _Trial) -> None:
         planned, choice = trial.case.planned, trial.scouted.frozen.choice
         stopped = self.plan.early_stop and crossing(planned, choice, trial.evidence)
-        if stopped or trial.share == 1.0:
+        if trial.failure or stopped or trial.share == 1.0:
             trial.decided = True
             self.workers.progress(planned.name, 1.0)
 
@@ -252,6 +259,14 @@ def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted |
         return position, scout_case(case, plan)
     except MechanismError as error:
         return position, str(error)
+
+
+def _play_safely(position: int, *task: Any) -> tuple[int, dict[int, Counts] | str, float]:
+    """As `play_blocks`; why not, when the mechanism cannot be played."""
+    try:
+        return play_blocks(position, *task)
+    except MechanismError as error:
+        return position, str(error), 0.0
 
 
 def play_blocks(

@@ -15,3 +15,7 @@ class UsageError(AuditError):
 
 class MechanismError(AuditError):
     """The audited implementation could not be played at all, so there is no verdict."""
+
+
+class ProcessError(MechanismError):
+    """The process that plays the implementation failed: no trial's outcome, and no verdict."""

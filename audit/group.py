@@ -50,6 +50,11 @@ class Grouped:
         """Play `n` trials of the mechanism itself."""
         return self.mechanism.run(data, n, rng)
 
+    @property
+    def play_apart(self) -> Any:
+        """How a mechanism in a process of its own is played; None for others."""
+        return capability(self.mechanism, "play_apart")
+
 
 def in_groups(
     mechanism: Mechanism, claim: Claim, pairs: tuple[Pair, ...], records: int
@@ -107,7 +112,13 @@ def _length(data: Any) -> int:
     if dataclasses.is_dataclass(data):
         data = {f.name: getattr(data, f.name) for f in dataclasses.fields(data)}
     columns = data.values() if isinstance(data, Mapping) else [data]
-    return next(len(column) for column in columns if _is_column(column))
+    lengths = [len(column) for column in columns if _is_column(column)]
+    if not lengths:
+        raise UsageError(
+            "a group needs inputs that are sequences and can be seen; give --pair LEFT RIGHT with "
+            "inputs that differ in the whole group"
+        )
+    return lengths[0]
 
 
 def _spread(data: Any, position: int, places: slice) -> Any:

@@ -12,25 +12,29 @@ so through optional capabilities, asked for by name with `capability`:
   their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
 * ``group_pairs(records)``: inputs that differ in a group of records, for which the above hold too;
+* ``play_apart(data, n, rng, singly)``: views played in another process, see `audit.isolate`;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
   see `audit.canaries`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from audit.claim import AnyClaim
-from audit.errors import UsageError
+from audit.errors import ProcessError, UsageError
 from audit.pair import Pair
 from audit.view import Array, Raised, Views, collect
 
 FAILURES = (Exception, SystemExit)
 """What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
+
+NO_OUTCOME = (UsageError, ProcessError)
+"""What does not: bad input, and a process apart that failed as a whole."""
 
 
 @runtime_checkable
@@ -121,14 +125,18 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
     Raises:
         MechanismError: When the emitted block has the wrong leading axis.
         UsageError: As the mechanism raised it: bad input is no outcome.
+        ProcessError: As the mechanism raised it: its process failed.
     """
     if n == 0:
         return Views(np.empty(0, dtype=object))
-    if isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
-        return collect([_outcome(mechanism, data, child) for child in rng.spawn(n)], n)
+    apart = capability(mechanism, "play_apart")
+    if apart is not None:
+        return _views(apart(data, n, rng, singly=False))
+    if plays_one(mechanism):
+        return play_each(mechanism, data, rng.spawn(n), singly=False)
     try:
         emitted = mechanism.run(data, n, rng)
-    except UsageError:
+    except NO_OUTCOME:
         raise
     except FAILURES:
         return play_singly(mechanism, data, n, rng)
@@ -140,7 +148,42 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
 
     Trials that raise have NaN in every column, and say so in their form.
     """
-    singles = [_single(mechanism, data, child) for child in rng.spawn(n)]
+    apart = capability(mechanism, "play_apart")
+    if apart is not None:
+        return _views(apart(data, n, rng, singly=True))
+    return play_each(mechanism, data, rng.spawn(n), singly=True)
+
+
+def plays_one(mechanism: Mechanism) -> bool:
+    """Whether it is a function of one trial, which is called once per trial anyway."""
+    return isinstance(mechanism, FunctionMechanism) and not mechanism.batched
+
+
+def play_each(
+    mechanism: Mechanism, data: Any, rngs: Iterable[np.random.Generator], *, singly: bool
+) -> Views:
+    """Play one trial per generator, each in a call of its own.
+
+    Args:
+        mechanism: What is played.
+        data: Its input.
+        rngs: One generator per trial; the next is asked for when a trial begins.
+        singly: Whether this is `play_singly`; for a function of one trial it may be `play` too.
+    """
+    if not singly and isinstance(mechanism, FunctionMechanism):
+        outcomes = [_outcome(mechanism, data, child) for child in rngs]
+        return collect(outcomes, len(outcomes))
+    return _together([_single(mechanism, data, child) for child in rngs])
+
+
+def _views(played: Any) -> Views:
+    views: Views = played
+    return views
+
+
+def _together(singles: list[Any]) -> Views:
+    """Views of trials that were played one by one."""
+    n = len(singles)
     rows = [i for i, single in enumerate(singles) if isinstance(single, Mapping)]
     if not rows or not _same_shapes([singles[i] for i in rows]):
         return collect(singles, n)
@@ -160,7 +203,7 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
 def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     try:
         emitted = mechanism.run(data, 1, rng)
-    except UsageError:
+    except NO_OUTCOME:
         raise
     except FAILURES as error:
         return Raised(type(error).__name__, str(error))

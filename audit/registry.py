@@ -22,8 +22,11 @@ from audit.attack import Attack
 from audit.claim import AnyClaim
 from audit.entry import Entry
 from audit.errors import UsageError
+from audit.isolate import Spec, isolated
+from audit.limits import Limits
 from audit.mechanism import FunctionMechanism, Mechanism, Played
 from audit.pair import Pair
+from audit.remote import PREFIX, remote
 from audit.sweep import settled
 
 _COUNTS = ("n", "size", "trials")
@@ -74,20 +77,28 @@ def resolve(
     *,
     column: str = "",
     parameters: Mapping[str, float] | None = None,
+    limits: Limits | None = None,
 ) -> Mechanism:
     """The mechanism that a target names.
 
     Args:
         target: A catalogue name, or ``module:attr`` of a mechanism, a policy, a class or factory
-            of either, or a plain function ``f(data, rng)`` or ``f(data, n, rng)``.
+            of either, or a plain function ``f(data, rng)`` or ``f(data, n, rng)``; or
+            ``exec:COMMAND`` that speaks `audit.wire`.
         claim: Claim for a target without one.
         pairs: Pairs for a target without any.
         column: Name of the recorded actions of a policy.
         parameters: Keyword arguments that replace the target's own.
+        limits: How commands and isolated targets are kept apart.
 
     Raises:
         UsageError: When nothing of that name can be audited.
     """
+    if target.startswith(PREFIX):
+        return remote(target, claim, pairs, column=column, parameters=parameters, limits=limits)
+    if limits is not None and limits.isolate and ":" in target:
+        settings = tuple(sorted((parameters or {}).items()))
+        return isolated(Spec(target, column, settings, limits), claim, pairs)
     if parameters:
         return _as_mechanism(_build(target, parameters), target, claim, pairs, column)
     if target in catalogue():
@@ -113,7 +124,7 @@ def _import(target: str) -> Any:
         near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}? " if near else ""
         raise UsageError(
-            f"target {target!r}: expected a catalogue name or module:attr; {hint}"
+            f"target {target!r}: expected a catalogue name, module:attr or exec:COMMAND; {hint}"
             "'python -m audit list' prints all names"
         )
     here = str(Path.cwd())

@@ -249,6 +249,22 @@ class NotConfirmed(Rule):
     title = "refuted once, not confirmed"
 
 
+class TrialEndedProcess(Rule):
+    """A trial ended the process that played it.
+
+    Cause: with ``--isolate``, a trial crashed (a segmentation fault, say), was killed for want of
+    memory, or left through ``os._exit``.
+
+    Effect: how the process ended is the outcome of that trial, as an exception would be, and part
+    of what the adversary sees. Without ``--isolate`` there would be no verdict.
+
+    Remedy: mend the crash; one that only happens for some inputs gives them away.
+    """
+
+    code = "DP030"
+    title = "a trial ended its process"
+
+
 RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 
 from audit.attack import Game
@@ -19,6 +20,7 @@ from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
 from audit.freeze import Budget, Frozen, choose, freeze
+from audit.isolate import ENDED
 from audit.mechanism import FAILURES
 from audit.plan import Case
 from audit.quantise import grid_of
@@ -134,6 +136,7 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     winner = next(track for track in tracks if track.best is frozen)
     ladder = climb(frozen.game, planned, plan.seed)
     twin = twin_epsilon(frozen, planned, plan.seed)
+    notes += _ended(planned, tracks)
     seconds = time.perf_counter() - started
     return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
 
@@ -156,6 +159,17 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
         message = "trials of one call depend on each other; each is played in a call of its own"
         notes.append(Finding.about(planned, "DP009", message))
     return tuple(notes), singly, 10 * size
+
+
+def _ended(planned: PlannedCase, tracks: list[_Track]) -> tuple[Finding, ...]:
+    """A finding when trials ended the process that played them."""
+    views = [v for track in tracks for v in (track.left, track.right) if v is not None]
+    forms = {str(form) for v in views for form in v.form}
+    how = sorted(form.removeprefix("raised ") for form in forms if ENDED in form)
+    if not how:
+        return ()
+    note = Finding.about(planned, "DP030", f"{', '.join(how)} in scouting trials")
+    return (msgspec.structs.replace(note, reproduce=f"{note.reproduce} --isolate"),)
 
 
 def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int, int, int]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from audit.errors import AuditError, MechanismError
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
 
 
@@ -56,6 +58,33 @@ def fail(ctx: click.Context, error: object, code: int) -> NoReturn:
 
 
 EXISTING = click.Path(path_type=Path, dir_okay=False)
+
+
+def apart(command: Command) -> Command:
+    """The options of a command that plays targets in processes of their own."""
+    for option in (
+        click.option(
+            "--time-limit",
+            type=float,
+            default=300.0,
+            show_default=True,
+            help="Seconds for one block of trials of exec:COMMAND or --isolate.",
+        ),
+        click.option(
+            "--memory-limit",
+            default="4G",
+            show_default=True,
+            help="What --isolate lets a target take beyond its imports, such as 512M.",
+        ),
+        click.option(
+            "--isolate/--no-isolate",
+            default=False,
+            show_default=True,
+            help="Play Python targets in a process of their own: one that crashes is an outcome.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(
