@@ -183,7 +183,7 @@ def snapshot(data: Any) -> bytes:
     """What an input holds, to see later whether a run changed it."""
     try:
         return msgspec.json.encode(data, enc_hook=lambda x: np.asarray(x).tolist())
-    except (TypeError, ValueError, msgspec.EncodeError):
+    except (TypeError, ValueError, RecursionError, msgspec.EncodeError):
         return repr(data).encode()
 
 

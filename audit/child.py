@@ -209,18 +209,18 @@ class Child:
 
 
 _ALIVE: set[Child] = set()
-_IDLE: dict[tuple[int, object], list[Child]] = {}
+_IDLE: dict[tuple[int, str, object], list[Child]] = {}
 
 
 @contextmanager
 def borrowed(key: object, start: Callable[[], Child]) -> Iterator[Child]:
-    """An idle child of this process with that key, or a fresh one; kept for later if all goes well.
+    """An idle child of this process and folder, or a fresh one; kept for later if all goes well.
 
     Args:
         key: What kind of child it is; hashable.
         start: Makes one.
     """
-    idle = _IDLE.setdefault((os.getpid(), key), [])
+    idle = _IDLE.setdefault((os.getpid(), str(Path.cwd()), key), [])
     try:
         child = idle.pop()
     except IndexError:

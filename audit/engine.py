@@ -104,8 +104,8 @@ def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
             raise
         raise MechanismError(
             f"a worker process failed ({type(error).__name__}): the mechanism ended its process, "
-            "ran out of memory, cannot be pickled, or the cluster went away. Try --isolate or --jobs "
-            "1; finished blocks are kept for --resume"
+            "ran out of memory, cannot be pickled, or the cluster went away. Try --isolate or "
+            "--jobs 1; finished blocks are kept for --resume"
         ) from error
 
 

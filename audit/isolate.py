@@ -14,6 +14,7 @@ import io
 import json
 import sys
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -263,7 +264,11 @@ def _exchange(spec: Spec, ask: Ask) -> Answer:
         deadline = time.monotonic() + spec.limits.seconds
         child.send(framed(cloudpickle.dumps(ask)))
         size = int.from_bytes(child.exactly(HEADER, deadline), "big")
-        answer = Answer.unpack(child.exactly(size, deadline))
+        packed = child.exactly(size, deadline)
+        try:
+            answer = Answer.unpack(packed)
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+            raise child.failed(f"answered nonsense ({error})") from None
         if answer.header.get("error") == "ProcessError":
             raise child.failed(answer.header["message"])
     if "raised" in answer.header:

@@ -170,7 +170,7 @@ def play_each(
         rngs: One generator per trial; the next is asked for when a trial begins.
         singly: Whether this is `play_singly`; for a function of one trial it may be `play` too.
     """
-    if not singly and isinstance(mechanism, FunctionMechanism):
+    if not singly and isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
         outcomes = [_outcome(mechanism, data, child) for child in rngs]
         return collect(outcomes, len(outcomes))
     return _together([_single(mechanism, data, child) for child in rngs])
@@ -215,10 +215,13 @@ def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
 
 
 def _same_shapes(singles: Sequence[Mapping[str, Any]]) -> bool:
-    kinds = {
-        tuple((k, np.shape(v), np.asarray(v).dtype.kind) for k, v in single.items())
-        for single in singles
-    }
+    try:
+        kinds = {
+            tuple((k, np.shape(v), np.asarray(v).dtype.kind) for k, v in single.items())
+            for single in singles
+        }
+    except ValueError:  # ragged lists
+        return False
     return len(kinds) == 1 and all(kind in "biufc" for _, _, kind in next(iter(kinds)))
 
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from audit.errors import AuditError, MechanismError
+from audit.limits import MEMORY, SECONDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
@@ -66,13 +67,13 @@ def apart(command: Command) -> Command:
         click.option(
             "--time-limit",
             type=float,
-            default=300.0,
+            default=SECONDS,
             show_default=True,
             help="Seconds for one block of trials of exec:COMMAND or --isolate.",
         ),
         click.option(
             "--memory-limit",
-            default="4G",
+            default=MEMORY,
             show_default=True,
             help="What --isolate lets a target take beyond its imports, such as 512M.",
         ),

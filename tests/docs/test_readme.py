@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,8 @@ def shell(command, folder):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_does_what_is_said(command, played):
+    if "exec:node" in command and shutil.which("node") is None:
+        pytest.skip("needs node")
     done = played[command]
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
