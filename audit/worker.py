@@ -1,8 +1,8 @@
 """Forked workers: they may crash, and whoever asked them is told how.
 
-A worker answers requests one after the other, until one of them ends it. While it works it says
-whenever another trial begins, so that a crash can be charged to a trial. Its memory and processor
-time are bounded where the system can do that (not the address space on macOS).
+A worker answers requests one after the other, until one of them ends it. While it works it counts
+the trials that begin in shared memory, so that a crash can be charged to a trial. Its memory and
+processor time are bounded where the system can do that (not the address space on macOS).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import math
+import mmap
 import os
 import resource
 import select
@@ -25,8 +26,8 @@ import numpy as np
 from audit.child import HEADER, framed
 from audit.limits import Limits
 
-_TRIAL, _DONE = b".", b"="
 _CHUNK = 2**16
+_COUNTER = 8
 _POLL = 0.1
 
 Serve = Callable[[bytes, Iterator[None]], bytes]
@@ -51,32 +52,30 @@ class Worker:
     def __init__(self, serve: Serve, limits: Limits) -> None:
         requests, self._requests = os.pipe()
         self._answers, answers = os.pipe()
+        self._begun = memoryview(mmap.mmap(-1, _COUNTER)).cast("Q")
         sys.stderr.flush()
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._requests)
             os.close(self._answers)
-            _work(serve, limits, requests, answers)
+            _work(serve, limits, (requests, answers), self._begun)
         os.close(requests)
         os.close(answers)
 
     def ask(self, payload: bytes) -> bytes | Death:
         """The packed answer, or how the worker ended instead."""
+        self._begun[0] = 0
         with contextlib.suppress(BrokenPipeError):
             write(self._requests, framed(payload))
-        buffer, started = bytearray(), 0
+        buffer = bytearray()
         for chunk in self._chunks():
             buffer += chunk
-            if not buffer.startswith(_DONE):
-                rest = buffer.lstrip(_TRIAL)
-                started += len(buffer) - len(rest)
-                buffer = rest
-            size = int.from_bytes(buffer[1 : 1 + HEADER], "big")
-            if len(buffer) == 1 + HEADER + size > 1 + HEADER:
-                return bytes(buffer[1 + HEADER :])
+            size = int.from_bytes(buffer[:HEADER], "big")
+            if len(buffer) == HEADER + size > HEADER:
+                return bytes(buffer[HEADER:])
         os.close(self._requests)
         os.close(self._answers)
-        return Death(self._code, started)
+        return Death(self._code, self._begun[0])
 
     def _chunks(self) -> Iterator[bytes]:
         """What the worker writes until it ends; its children may hold the pipe open."""
@@ -100,8 +99,9 @@ class Worker:
         return not self._pid
 
 
-def _work(serve: Serve, limits: Limits, requests: int, answers: int) -> NoReturn:
+def _work(serve: Serve, limits: Limits, pipes: tuple[int, int], begun: memoryview[int]) -> NoReturn:
     """The worker's life; it ends with the last request, or with a trial."""
+    requests, answers = pipes
     try:
         faulthandler.enable()
         np.random.seed()  # noqa: NPY002  (a fork must not repeat what another drew from it)
@@ -109,20 +109,20 @@ def _work(serve: Serve, limits: Limits, requests: int, answers: int) -> NoReturn
         worker = os.getpid()
         while payload := frame(requests):
             _limit_time(limits)
-            answer = serve(payload, _ticks(answers))
+            answer = serve(payload, _ticks(begun))
             if os.getpid() != worker:  # a target forked and its copy came back here
                 break
-            write(answers, _DONE + framed(answer))
+            write(answers, framed(answer))
     except BaseException:  # noqa: BLE001  (nothing may return into the supervisor's code)
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
 
 
-def _ticks(answers: int) -> Iterator[None]:
-    """Says that another trial begins, each time it is asked."""
+def _ticks(begun: memoryview[int]) -> Iterator[None]:
+    """Counts another trial each time it is asked."""
     while True:
-        os.write(answers, _TRIAL)
+        begun[0] += 1
         yield None
 
 

@@ -88,6 +88,7 @@ def test_the_record_is_the_same_bit_for_bit(name):
     assert digest() == record
 
 
+@pytest.mark.slow
 def test_the_record_does_not_depend_on_the_number_of_workers():
     words = (hostile("noisy_crash"), *GIVEN, "--isolate", "--no-early-stop", "--attack", "leaf")
     run(*words, trials=200)
@@ -214,8 +215,9 @@ def test_an_import_that_goes_wrong(source, code, expected):
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_a_late_target_is_an_error_of_its_case_only():
-    words = (*GIVEN, "--isolate", "--time-limit", 3, "--attack", "leaf")
+    words = (*GIVEN, "--isolate", "--time-limit", 10, "--attack", "leaf")
     outcome = run(hostile("sleeps"), target("noisy"), *words)
     assert outcome.code == 3
     verdicts = [result.verdict for result in read_record(Path("out/record.json")).results]
