@@ -246,9 +246,9 @@ class _Supervisor:
                 header["changed"] |= answer.header["changed"]
                 parts[start] = answer.views
                 continue
-            if done.code == -SIGXCPU:
+            if done.code == -SIGXCPU or not done.started:
                 return _process_failed(done).pack()
-            dead = start + max(done.started, 1) - 1
+            dead = start + done.started - 1
             parts[dead] = Views(np.array([f"raised {ENDED} {ending(done.code)}"], dtype=object))
             open_ += [r for r in ((start, dead), (dead + 1, stop)) if r[0] < r[1]]
         rng.spawn(n)
@@ -271,6 +271,8 @@ def _merged(parts: Sequence[Views], *, keep_messages: bool) -> Views:
     What a call that raised said has no column beside those of calls that returned, in one range
     as in several.
     """
+    if len(parts) == 1:
+        return parts[0]
     if not keep_messages and any(not _all_raised(part) for part in parts):
         parts = [Views(part.form) if _all_raised(part) else part for part in parts]
     shapes = {name: column.shape[1:] for part in parts for name, column in part.columns.items()}
@@ -281,7 +283,7 @@ def _merged(parts: Sequence[Views], *, keep_messages: bool) -> Views:
         name: np.concatenate(
             [part.columns.get(name, np.full((len(part), *shape), np.nan)) for part in parts]
         )
-        for name, shape in sorted(shapes.items())
+        for name, shape in (sorted(shapes.items()) if keep_messages else shapes.items())
     }
     return Views(form, columns)
 

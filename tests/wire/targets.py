@@ -79,6 +79,10 @@ def noisy_crash_block(data, n, rng):
     return {"value": value, "pair": np.stack([value, -value], axis=1)}
 
 
+def two_columns(data, n, rng):
+    return {"z": data + rng.laplace(size=n), "a": rng.laplace(size=n)}
+
+
 def sleeps(data, rng):
     time.sleep(1000)
 

@@ -154,6 +154,14 @@ def test_a_block_that_crashes_is_played_singly():
     assert np.array_equal(views.form, again.form)
 
 
+def test_trials_played_singly_keep_the_order_of_their_columns():
+    mine, theirs = resolve(hostile("two_columns")), apart("two_columns")
+    one, other = (play_singly(m, 0.0, 5, np.random.default_rng(0)) for m in (mine, theirs))
+    assert one.names == other.names == ("z", "a")
+    assert np.array_equal(one.matrix(), other.matrix())
+    assert list(one.form) == list(other.form)
+
+
 def test_the_generator_is_left_where_the_target_left_it():
     first, second = (np.random.Generator(np.random.SFC64(5)) for _ in range(2))
     mine = resolve(target("noisy_block"))
@@ -209,7 +217,8 @@ def test_hidden_state_is_not_reset_to_look_sound():
 )
 def test_an_import_that_goes_wrong(source, code, expected):
     Path("bad_import.py").write_text(source + "\n")
-    outcome = run("bad_import:f", *GIVEN, "--isolate", "--time-limit", 4)
+    seconds = 4 if "sleep" in source else 120
+    outcome = run("bad_import:f", *GIVEN, "--isolate", "--time-limit", seconds)
     assert outcome.code == code
     assert expected in outcome.complaint
     assert not Path("out").exists()
