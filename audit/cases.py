@@ -20,6 +20,7 @@ from audit.pair import Pair
 from audit.plan import Request
 from audit.record import Finding, Role
 from audit.registry import battery, catalogue, matching, resolve
+from audit.rounds import column_of
 from audit.sweep import suffix, words
 from audit.table import Table, customer_pairs
 
@@ -81,9 +82,8 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
     entry = catalogue().get(config.target)
     given = _given_claim(asked)
     pairs = _given_pairs(config)
-    mechanism = resolve(
-        config.target, given, pairs, column=config.column, parameters=asked.parameters
-    )
+    column = config.column or column_of(config.view)
+    mechanism = resolve(config.target, given, pairs, column=column, parameters=asked.parameters)
     if asked.table is not None:
         mechanism, pairs = _on_table(mechanism, asked.table, pairs)
     own = mechanism.claim

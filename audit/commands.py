@@ -26,7 +26,7 @@ from audit.judge import reach
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.record import Finding, Plan, Record, write_record
-from audit.registry import attack_names, catalogue, matching
+from audit.registry import attack_names, catalogue, matching, resolve
 from audit.selftest import as_it_must, outcome, selftest_requests
 from audit.summary import INTERRUPTED, summarise
 from audit.sweep import steps_of
@@ -315,7 +315,7 @@ def explain(topic: str) -> None:
     if entry is None:
         click.echo(rules.explain(topic), nl=False)
         return
-    mechanism = entry.build()
+    mechanism: Any = resolve(topic)
     lines = [f"{topic}: {entry.summary}", f"role: {entry.role}", f"built by: {entry.target}"]
     lines += [f"parameters: {dict(entry.parameters)}", f"claim: {mechanism.claim}"]
     if mechanism.claim is not None:

@@ -27,6 +27,7 @@ import numpy as np
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.pair import Pair
+from audit.rounds import stream_of
 from audit.view import Array, Raised, Views, collect
 
 FAILURES = (Exception, SystemExit)
@@ -192,7 +193,8 @@ class Played:
 
     The data are a mapping with ``outcomes``, shape (T,) or (T, K), and optionally ``contexts``,
     shape (T, ...). With (T, K) outcomes an action is an arm and the policy observes that arm's
-    entry; with (T,) it observes the entry itself, whatever it did.
+    entry; with (T,) it observes the entry itself, whatever it did. With ``valuations``, shape
+    (T,), instead of outcomes it observes whether the customer buys at the price that it set.
 
     Attributes:
         policy: Makes a fresh policy.
@@ -221,13 +223,12 @@ class Played:
         Returns:
             The actions, shape (n, T).
         """
-        outcomes = np.asarray(data["outcomes"])
-        contexts = data.get("contexts")
+        stream = stream_of(data)
         policy = self.policy()
         policy.start(n, rng)
         chosen = []
-        for t, row in enumerate(outcomes):
-            action = np.asarray(policy.act(None if contexts is None else contexts[t]))
+        for t in range(len(stream)):
+            action = np.asarray(policy.act(stream.context(t)))
             chosen.append(np.broadcast_to(action, (n,)).copy())
-            policy.observe(row[action] if row.ndim else np.full(n, row))
+            policy.observe(stream.answer(t, chosen[-1]))
         return {self.column: np.stack(chosen, axis=1)}
