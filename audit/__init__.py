@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from audit.mechanism import FunctionMechanism, Mechanism, Played, Policy
     from audit.onebyone import OneByOne
     from audit.pair import Pair
+    from audit.parametrize import parametrize_with_checks
     from audit.promise import claims
     from audit.record import CaseResult, Record, read_record, write_record
     from audit.view import Raised, Views
@@ -51,6 +52,7 @@ _HOMES = {
     "audit.mechanism": ("FunctionMechanism", "Mechanism", "Played", "Policy"),
     "audit.onebyone": ("OneByOne",),
     "audit.pair": ("Pair",),
+    "audit.parametrize": ("parametrize_with_checks",),
     "audit.promise": ("claims",),
     "audit.record": ("CaseResult", "Record", "read_record", "write_record"),
     "audit.view": ("Raised", "Views"),
@@ -60,6 +62,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022  (grouped as a reader meets them)
     "examine",
     "assert_unrefuted",
+    "parametrize_with_checks",
     "claims",
     "Pair",
     "PureDp",

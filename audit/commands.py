@@ -285,7 +285,7 @@ def show_settings(ctx: click.Context) -> None:
 
 def check(target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int) -> int:
     """Print one line per check; 0 when all pass, 1 otherwise."""
-    from audit.checks import check_mechanism
+    from audit.contract import check_mechanism
 
     given = [parse_pair(left, right) for left, right in pairs]
     config = CaseConfig(target=target, claim=claim, view=view, pairs=given, column=column)

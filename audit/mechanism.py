@@ -11,6 +11,7 @@ so through optional capabilities, asked for by name with `capability`:
 * ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
   their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
+* ``not_finite``: names of columns that may hold NaN or infinity, for `audit.contract`;
 * ``group_pairs(records)``: inputs that differ in a group of records, for which the above hold too;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
   see `audit.canaries`.
