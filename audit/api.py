@@ -93,7 +93,22 @@ def assert_unrefuted(mechanism: Any, *, allow_blind: bool = False, **settings: A
     Raises:
         AssertionError: With the findings, when there is no clean verdict.
     """
-    result = examine(mechanism, **settings)
+    return require_unrefuted(examine(mechanism, **settings), allow_blind=allow_blind)
+
+
+def require_unrefuted(result: CaseResult, *, allow_blind: bool = False) -> CaseResult:
+    """Fail a test on a result, as `assert_unrefuted` does.
+
+    Args:
+        result: What came out of `examine`.
+        allow_blind: Accept an audit that could not have caught a violation.
+
+    Returns:
+        The result.
+
+    Raises:
+        AssertionError: With the findings, when there is no clean verdict.
+    """
     accepted = {"unrefuted", "blind"} if allow_blind else {"unrefuted"}
     if result.verdict not in accepted:
         lines = [f"{finding.rule}: {finding.message}" for finding in result.findings]
