@@ -127,7 +127,9 @@ class AuditItem(pytest.Item):
         """
         from audit.session import audit_case
 
-        record = audit_case(self.case, self.settings, self.share)
+        usual = self.path == Path.cwd() / "pyproject.toml"
+        words = () if usual else ("--config", str(self.path))
+        record = audit_case(self.case, self.settings, self.share, words)
         for result in record.results:
             self.user_properties += properties(result)
         if record.summary.exit_code:

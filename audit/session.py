@@ -19,13 +19,16 @@ from audit.record import CaseResult, Record
 _SETTINGS = ("trials", "alpha", "seed", "early_stop", "bits")
 
 
-def audit_case(case: CaseConfig, settings: dict[str, Any], share: float) -> Record:
+def audit_case(
+    case: CaseConfig, settings: dict[str, Any], share: float, options: tuple[str, ...] = ()
+) -> Record:
     """Audit one configured case as ``python -m audit run`` would among its siblings.
 
     Args:
         case: The case.
         settings: Settings of the configuration and the command line.
         share: The case's share of alpha.
+        options: Command-line words that reproduce what is not in the case itself.
 
     Returns:
         A record of this case, compared with its line of the baseline when there is one.
@@ -34,7 +37,7 @@ def audit_case(case: CaseConfig, settings: dict[str, Any], share: float) -> Reco
         UsageError: For a case that cannot be audited as configured.
     """
     chosen = Settings(**{name: settings[name] for name in _SETTINGS if name in settings})
-    requests, _ = requests_for(Asked(case, "the configuration"))
+    requests, _ = requests_for(Asked(case, "the configuration", options=options))
     plan, cases = make_plan(requests, replace(chosen, alpha=chosen.alpha * share))
     record = run(plan, cases)
     path = settings.get("baseline")
