@@ -23,6 +23,7 @@ from typing import Any
 from audit.attack import Attack
 from audit.claim import AnyClaim
 from audit.entry import Entry
+from audit.entrypoints import add, load, points
 from audit.errors import UsageError
 from audit.mechanism import FunctionMechanism, Mechanism, Played
 from audit.onebyone import OneByOne
@@ -38,9 +39,9 @@ _COUNTS = ("n", "size", "trials")
 def catalogue() -> dict[str, Entry]:
     """All named mechanisms."""
     found: dict[str, Entry] = {}
-    for point in metadata.entry_points(group="audit.mechanisms"):
-        loaded = point.load()
-        found.update(loaded if isinstance(loaded, Mapping) else {point.name: _alone(point)})
+    for point in points("audit.mechanisms"):
+        loaded = load(point)
+        add(found, dict(loaded) if isinstance(loaded, Mapping) else _alone(point, loaded), point)
     return found
 
 
@@ -48,9 +49,11 @@ def catalogue() -> dict[str, Entry]:
 def attack_names() -> dict[str, str]:
     """All named attacks, cheap ones first: name to ``module:Class``."""
     found: dict[str, str] = {}
-    for point in metadata.entry_points(group="audit.attacks"):
-        loaded = point.load()
-        found.update(loaded if isinstance(loaded, Mapping) else {point.name: point.value})
+    for point in points("audit.attacks"):
+        loaded = load(point)
+        add(
+            found, dict(loaded) if isinstance(loaded, Mapping) else {point.name: point.value}, point
+        )
     return found
 
 
@@ -227,9 +230,13 @@ def _from_function(
     return FunctionMechanism(found, claim, pairs, batched=len(names) == 3)
 
 
-def _alone(point: metadata.EntryPoint) -> Entry:
+def _alone(point: metadata.EntryPoint, loaded: Any) -> dict[str, Entry]:
     """An entry point that is one mechanism, policy or function, not a catalogue."""
-    return Entry("audit.registry:_attribute", {"path": point.value}, reference=False)
+    summary = (inspect.getdoc(loaded) or "").partition("\n")[0]
+    entry = Entry(
+        "audit.registry:_attribute", {"path": point.value}, reference=False, summary=summary
+    )
+    return {point.name: entry}
 
 
 def _construct(factory: Any, target: str) -> Any:
