@@ -7,13 +7,15 @@ with probability at most alpha = 0.001.
 import json
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from audit import read_record
-from tests.cli.console import run
+from audit.contract import CHECKS
+from tests.cli.console import environment, run
 
 HERE = Path(__file__).parent / "newcomer"
 PRODUCTION = {"shop.py"}
@@ -62,6 +64,21 @@ def test_the_command_of_each_file_runs(words):
     assert result.verdict == ("refuted" if "glue" in words[0] else "unrefuted")
     rules = {finding.rule for finding in result.findings}
     assert not rules & {"DP006", "DP007", "DP009"}, result.findings
+
+
+def test_the_routes_through_pytest(folder):
+    shutil.copy("assertion.py", "test_promise.py")
+    shutil.copy("contract.py", "test_contract.py")
+    words = ["--audit", "--audit-config", "gate.toml", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "audit.pytest_plugin", *words],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(CHECKS) + 2} passed" in done.stdout
 
 
 def test_every_route_has_its_file():
