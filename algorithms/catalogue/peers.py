@@ -26,7 +26,7 @@ def _mabwiser(rule: str, wish: float, summary: str, **options: float) -> Entry:
 
 
 _LOGISTIC = {"kind": "LogisticRegression", "options": {"fit_intercept": False}}
-_LINEAR = {"kind": "LinearRegression", "others": 1.0, "options": {"fit_intercept": False}}
+_LINEAR = {"kind": "LinearRegression", "another": 1.0, "options": {"fit_intercept": False}}
 
 PEERS: dict[str, Entry] = {
     "peers/opendp-laplace": _opendp("Additive", "Laplace noise", kind="laplace", scale=1.0),
@@ -67,18 +67,18 @@ PEERS: dict[str, Entry] = {
     ),
     "peers/diffprivlib-logistic-norm-100": _diffprivlib(
         "Regression",
-        "logistic regression, data norm 100, C 0.005",
+        "logistic regression, data norm 100, C 0.01",
         kind="LogisticRegression",
-        epsilon=0.5,
+        epsilon=1.0,
         smallest=-100.0,
         largest=100.0,
-        options={"fit_intercept": False, "C": 0.005},
+        options={"fit_intercept": False, "C": 0.01},
     ),
     "peers/diffprivlib-linear": _diffprivlib(
         "Regression", "linear regression, features in [-1, 1]", epsilon=1.0, **_LINEAR
     ),
     "peers/diffprivlib-linear-from-0": _diffprivlib(
-        "Regression", "linear regression, features in [0, 1]", epsilon=1.0, smallest=0.0, **_LINEAR
+        "Regression", "linear regression, features in [0, 1]", epsilon=0.5, smallest=0.0, **_LINEAR
     ),
     "peers/mabwiser-ucb1": _mabwiser("UCB1", 5.0, "UCB1", alpha=1.0),
     "peers/mabwiser-epsilon-greedy": _mabwiser("EpsilonGreedy", 2.0, "epsilon-greedy", epsilon=0.1),

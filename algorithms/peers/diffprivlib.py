@@ -99,7 +99,7 @@ class Regression:
         epsilon: What is asked for.
         largest: A feature lies in [`smallest`, `largest`].
         smallest: See `largest`.
-        others: Feature of the two records that both inputs share.
+        another: Feature of one of the two records that both inputs share; the other's is 0.
         options: Other keyword arguments of the model.
     """
 
@@ -107,7 +107,7 @@ class Regression:
     epsilon: float
     largest: float = 1.0
     smallest: float = -1.0
-    others: float = 0.0
+    another: float = 0.0
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -148,7 +148,7 @@ class Regression:
         return one_by_one(fit, n, rng)
 
     def _rows(self, x: float, y: float) -> dict[str, Floats]:
-        features = [[x], [self.others], [self.others]]
+        features = [[x], [self.another], [0.0]]
         return {"x": np.array(features), "y": np.array([y, 0.0, 1.0])}
 
     def _known(self) -> dict[str, Any]:
