@@ -82,5 +82,5 @@ PEERS: dict[str, Entry] = {
     ),
     "peers/mabwiser-ucb1": _mabwiser("UCB1", 5.0, "UCB1", alpha=1.0),
     "peers/mabwiser-epsilon-greedy": _mabwiser("EpsilonGreedy", 2.0, "epsilon-greedy", epsilon=0.1),
-    "peers/mabwiser-softmax": _mabwiser("Softmax", 2.0, "softmax", tau=0.1),
+    "peers/mabwiser-softmax": _mabwiser("Softmax", 1.0, "softmax", tau=0.1),
 }

@@ -18,7 +18,7 @@ from audit.config import CaseConfig
 from audit.engine import run
 from audit.plan import Settings, make_plan
 from audit.power import smallest
-from audit.record import CaseResult, Record, write_record
+from audit.record import CaseResult, Record, read_record, write_record
 
 TARGET = Path("reports/peers.md")
 RECORDS = Path("reports/peers")
@@ -113,7 +113,9 @@ def lines(records: dict[str, Record]) -> list[str]:
         if result.verdict == "refuted" and result.role == "subject"
     ]
     found += ["## Refuted claims", ""]
-    found += [f"* **{name}**: {NOTES.get(name, 'not explained yet.')}" for name in refuted]
+    found += [f"* **{name}**: {NOTES.get(name, 'not explained yet.')}" for name in refuted] or [
+        "None."
+    ]
     return [*found, "", "Beside " + ", ".join(versions(records)) + "."]
 
 
@@ -145,16 +147,19 @@ def with_versions(record: Record, library: str) -> Record:
 
 def write(chosen: Sequence[str]) -> None:
     """Audit some libraries, or all, and write the document from all records."""
-    from audit.record import read_record
-
     RECORDS.mkdir(parents=True, exist_ok=True)
     for library in chosen or libraries():
         names = [name for name in PEERS if library_of(name) == library]
         record = with_versions(audited(names, TRIALS[library]), library)
         write_record(record, RECORDS / f"{library}.json")
         print(f"{library}: {record.summary.sentence}", file=sys.stderr)
-    records = {library: read_record(RECORDS / f"{library}.json") for library in libraries()}
-    TARGET.write_text("\n".join(lines(records)) + "\n", encoding="utf-8")
+    TARGET.write_text("\n".join(lines(committed())) + "\n", encoding="utf-8")
+
+
+def committed() -> dict[str, Record]:
+    """Library to its committed record, for those that have one."""
+    paths = {library: RECORDS / f"{library}.json" for library in libraries()}
+    return {library: read_record(path) for library, path in paths.items() if path.exists()}
 
 
 if __name__ == "__main__":

