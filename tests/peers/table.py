@@ -22,7 +22,7 @@ from audit.record import CaseResult, Record, read_record, write_record
 
 TARGET = Path("reports/peers.md")
 RECORDS = Path("reports/peers")
-TRIALS = {"opendp": 10_000, "diffprivlib": 2_000, "mabwiser": 2_000}
+TRIALS = {"opendp": 10_000, "diffprivlib": 10_000, "mabwiser": 2_000}
 ALSO = ("dp-accounting", "numpy", "scikit-learn", "scipy")
 ALPHA, SEED = 1e-3, 1
 HEADS = (
@@ -106,6 +106,11 @@ def lines(records: dict[str, Record]) -> list[str]:
         found += [f"## {library} {version_in(record, library)}", ""]
         found += [line(HEADS), "|---" * len(HEADS) + "|"]
         found += [line(row(result, record)) for result in record.results] + [""]
+    for library in (name for name in libraries() if name not in records):
+        found += [
+            f"No record of {library} is committed: `python -m tests.peers.table {library}`.",
+            "",
+        ]
     refuted = [
         result.name
         for record in records.values()
