@@ -91,7 +91,7 @@ def test_a_production_policy_needs_few_lines_and_says_nothing(capfd):
     outcome = run("glue:policy", "--claim", "eps=1", "--view", "prices_after", "--pair", *PAIR)
     assert "customer" not in outcome.err + "".join(capfd.readouterr())
     glue = (HERE / "glue.py").read_text(encoding="utf-8")
-    assert len(glue.splitlines()) <= 10
+    assert len([line for line in glue.splitlines() if line]) <= 10
 
 
 PAIR = ("@left.json", "@right.json")
