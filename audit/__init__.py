@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from audit.errors import AuditError, MechanismError, UsageError
     from audit.evidence import Evidence
     from audit.mechanism import FunctionMechanism, Mechanism, Played, Policy
+    from audit.onebyone import OneByOne
     from audit.pair import Pair
+    from audit.parametrize import parametrize_with_checks
+    from audit.promise import claims
     from audit.record import CaseResult, Record, read_record, write_record
     from audit.view import Raised, Views
 
@@ -47,7 +50,10 @@ _HOMES = {
     "audit.errors": ("AuditError", "MechanismError", "UsageError"),
     "audit.evidence": ("Evidence",),
     "audit.mechanism": ("FunctionMechanism", "Mechanism", "Played", "Policy"),
+    "audit.onebyone": ("OneByOne",),
     "audit.pair": ("Pair",),
+    "audit.parametrize": ("parametrize_with_checks",),
+    "audit.promise": ("claims",),
     "audit.record": ("CaseResult", "Record", "read_record", "write_record"),
     "audit.view": ("Raised", "Views"),
 }
@@ -56,6 +62,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: RUF022  (grouped as a reader meets them)
     "examine",
     "assert_unrefuted",
+    "parametrize_with_checks",
+    "claims",
     "Pair",
     "PureDp",
     "ApproxDp",
@@ -66,6 +74,7 @@ __all__ = [  # noqa: RUF022  (grouped as a reader meets them)
     "Mechanism",
     "Policy",
     "Played",
+    "OneByOne",
     "FunctionMechanism",
     "Raised",
     "Views",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from audit.claim import AnyClaim
@@ -11,12 +12,14 @@ from audit.errors import UsageError
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
+from audit.promise import promise_of
 from audit.record import CaseResult
-from audit.registry import battery
+from audit.registry import as_mechanism, battery
+from audit.rounds import column_of
 
 
 def examine(
-    mechanism: Mechanism | Callable[..., Any],
+    mechanism: Any,
     *,
     claim: AnyClaim | None = None,
     pairs: Sequence[Pair] = (),
@@ -34,8 +37,8 @@ def examine(
     """Audit one implementation against one claim.
 
     Args:
-        mechanism: A `Mechanism`, or a function ``f(data, rng)`` of one trial returning anything,
-            or ``f(data, n, rng)`` with `batched`.
+        mechanism: A `Mechanism`; a function ``f(data, rng)`` of one trial returning anything, or
+            ``f(data, n, rng)`` with `batched`; or a policy, its class or a factory.
         claim: What it promises; a mechanism's own claim when omitted.
         pairs: Neighbouring inputs; a mechanism's own when omitted. Scouting picks the worst.
         trials: Mechanism runs in all, scouting included.
@@ -55,11 +58,7 @@ def examine(
     Raises:
         UsageError: For a missing claim, no pair, or a setting out of range.
     """
-    if not _is_mechanism(mechanism):
-        if not callable(mechanism):
-            raise UsageError(f"mechanism: expected a function, got {type(mechanism).__name__}")
-        mechanism = FunctionMechanism(mechanism, claim, tuple(pairs), batched)
-    chosen: Mechanism = mechanism  # type: ignore[assignment]
+    chosen = _chosen(mechanism, claim, tuple(pairs), view, batched=batched)
     promised = claim or chosen.claim
     if promised is None:
         raise UsageError("claim: the mechanism states none; give claim=audit.PureDp(epsilon=1.0)")
@@ -80,9 +79,7 @@ def examine(
     return run(plan, cases, Workers(jobs=jobs)).results[0]
 
 
-def assert_unrefuted(
-    mechanism: Mechanism | Callable[..., Any], *, allow_blind: bool = False, **settings: Any
-) -> CaseResult:
+def assert_unrefuted(mechanism: Any, *, allow_blind: bool = False, **settings: Any) -> CaseResult:
     """Fail a test when the claim is refuted, or when the audit could not have refuted it.
 
     Args:
@@ -96,7 +93,22 @@ def assert_unrefuted(
     Raises:
         AssertionError: With the findings, when there is no clean verdict.
     """
-    result = examine(mechanism, **settings)
+    return require_unrefuted(examine(mechanism, **settings), allow_blind=allow_blind)
+
+
+def require_unrefuted(result: CaseResult, *, allow_blind: bool = False) -> CaseResult:
+    """Fail a test on a result, as `assert_unrefuted` does.
+
+    Args:
+        result: What came out of `examine`.
+        allow_blind: Accept an audit that could not have caught a violation.
+
+    Returns:
+        The result.
+
+    Raises:
+        AssertionError: With the findings, when there is no clean verdict.
+    """
     accepted = {"unrefuted", "blind"} if allow_blind else {"unrefuted"}
     if result.verdict not in accepted:
         lines = [f"{finding.rule}: {finding.message}" for finding in result.findings]
@@ -104,8 +116,15 @@ def assert_unrefuted(
     return result
 
 
-def _is_mechanism(candidate: Any) -> bool:
-    return callable(getattr(candidate, "run", None)) and callable(getattr(candidate, "pairs", None))
+def _chosen(
+    found: Any, claim: AnyClaim | None, pairs: tuple[Pair, ...], view: str, *, batched: bool
+) -> Mechanism:
+    promise = promise_of(found)
+    if batched or (inspect.isroutine(found) and promise is None):
+        claim, pairs = (promise.claim, promise.pairs) if promise else (claim, pairs)
+        return FunctionMechanism(found, claim, pairs, batched)
+    name = str(getattr(found, "__name__", type(found).__name__))
+    return as_mechanism(found, name, claim, pairs, column_of(view))
 
 
 def _name_of(mechanism: Mechanism) -> str:

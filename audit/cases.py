@@ -21,6 +21,7 @@ from audit.pair import Pair
 from audit.plan import Request
 from audit.record import Finding, Role
 from audit.registry import battery, catalogue, matching, resolve
+from audit.rounds import column_of
 from audit.sweep import suffix, words
 from audit.table import Table, customer_pairs
 
@@ -88,7 +89,7 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
         config.target,
         given,
         pairs,
-        column=config.column,
+        column=config.column or column_of(config.view),
         parameters=asked.parameters,
         limits=asked.limits,
     )

@@ -17,10 +17,6 @@ import numpy as np
 from scipy import special
 
 from audit.attack import Game
-from audit.claim import AnyClaim
-from audit.errors import UsageError
-from audit.mechanism import Mechanism
-from audit.pair import Pair
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views, concatenate
 
@@ -114,69 +110,13 @@ def same_seed_same_view(game: Game, case: str, seed: int, size: int) -> bool:
     first, second = (
         game.play(True, size, stream(seed, case, Phase.CONTRACT, Side.LEFT, 0)) for _ in range(2)
     )
+    return same_views(first, second)
+
+
+def same_views(first: Views, second: Views) -> bool:
+    """Whether two blocks of trials hold the same, bit for bit."""
     same_form = bool(np.all(first.form == second.form)) and first.names == second.names
     return same_form and bool(np.array_equal(first.matrix(), second.matrix(), equal_nan=True))
-
-
-def check_mechanism(
-    mechanism: Mechanism, pairs: Sequence[Pair], claim: AnyClaim, view: str = "", seed: int = 0
-) -> list[Check]:
-    """All checks of the contract, in order; stops at the first that makes the rest meaningless.
-
-    Args:
-        mechanism: The mechanism.
-        pairs: Its neighbouring inputs.
-        claim: Its claim.
-        view: Audited projection; the claim's own when empty.
-        seed: Root of the random streams.
-
-    Raises:
-        UsageError: For an unknown view.
-    """
-    lines = [Check("claim", True, str(claim)), _check_pairs(pairs, claim)]
-    if not lines[-1].passed:
-        return lines
-    game = Game(mechanism, pairs[0], view or claim.view)
-    before = snapshot(pairs[0].left)
-    try:
-        groups = batch_views(game, "check", seed, 16)
-    except UsageError:
-        raise
-    except Exception as error:  # noqa: BLE001  (whatever breaks is the finding)
-        return [*lines, Check("runs", False, f"{type(error).__name__}: {error}")]
-    raised = float(
-        np.mean([str(form).startswith("raised ") for group in groups for form in group.form])
-    )
-    lines.append(Check("runs", raised < 1, f"{raised:.0%} of the trials raised"))
-    lines.append(_leading_axis(groups))
-    same = before == snapshot(pairs[0].left)
-    lines.append(Check("inputs kept", same, "unchanged" if same else "run changed its input"))
-    seeded = same_seed_same_view(game, "check", seed, 8)
-    lines.append(Check("seeding", seeded, "same seed, same view" if seeded else "draws elsewhere"))
-    apart = independent(groups)
-    note = "trials independent" if apart else "trials of one call share draws"
-    lines.append(Check("independence", apart, note))
-    lines.append(_picklable(mechanism))
-    return lines
-
-
-def _check_pairs(pairs: Sequence[Pair], claim: AnyClaim) -> Check:
-    if not pairs:
-        return Check("pairs", False, "pairs() returned none")
-    wrong = [
-        p.label or f"differs at {p.position}"
-        for p in pairs
-        if claim.relation != "declared" and p.relation != claim.relation
-    ]
-    if wrong:
-        return Check("pairs", False, f"not declared {claim.relation}: {', '.join(wrong)}")
-    return Check("pairs", True, f"{len(pairs)} neighbouring pairs, relation {claim.relation}")
-
-
-def _leading_axis(groups: Sequence[Views]) -> Check:
-    kinds = {str(form) for group in groups for form in group.form}
-    names = groups[0].names
-    return Check("view", bool(kinds), f"{len(names)} leaves, {len(kinds)} form(s) of output")
 
 
 def snapshot(data: Any) -> bytes:
@@ -185,13 +125,3 @@ def snapshot(data: Any) -> bytes:
         return msgspec.json.encode(data, enc_hook=lambda x: np.asarray(x).tolist())
     except (TypeError, ValueError, RecursionError, msgspec.EncodeError):
         return repr(data).encode()
-
-
-def _picklable(mechanism: Mechanism) -> Check:
-    import cloudpickle
-
-    try:
-        cloudpickle.dumps(mechanism)
-    except Exception as error:  # noqa: BLE001
-        return Check("picklable", False, f"runs in one process only: {error}")
-    return Check("picklable", True, "can run in worker processes")

@@ -27,7 +27,7 @@ from audit.shell import EXISTING, apart, main
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.pass_context
 def check(ctx: click.Context, /, target: str, **options: Any) -> None:
-    """Check the contract of a mechanism: shapes, seeding, hidden state, mutation, picklability.
+    """Check the contract of a mechanism: claim, pairs, shapes, seeding, hidden state and more.
 
     Exit code 0 when all checks pass, 1 when one fails.
     """

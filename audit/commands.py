@@ -28,7 +28,7 @@ from audit.limits import Limits
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.record import Finding, Plan, Record, write_record
-from audit.registry import attack_names, catalogue, matching
+from audit.registry import attack_names, catalogue, matching, resolve
 from audit.selftest import as_it_must, outcome, selftest_requests
 from audit.summary import INTERRUPTED, summarise
 from audit.sweep import steps_of
@@ -297,7 +297,7 @@ def check(
     target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int, **apart: Any
 ) -> int:
     """Print one line per check; 0 when all pass, 1 otherwise."""
-    from audit.checks import check_mechanism
+    from audit.contract import check_mechanism
 
     given = [parse_pair(left, right) for left, right in pairs]
     config = CaseConfig(target=target, claim=claim, view=view, pairs=given, column=column)
@@ -328,7 +328,7 @@ def explain(topic: str) -> None:
     if entry is None:
         click.echo(rules.explain(topic), nl=False)
         return
-    mechanism = entry.build()
+    mechanism: Any = resolve(topic)
     lines = [f"{topic}: {entry.summary}", f"role: {entry.role}", f"built by: {entry.target}"]
     lines += [f"parameters: {dict(entry.parameters)}", f"claim: {mechanism.claim}"]
     if mechanism.claim is not None:

@@ -30,8 +30,9 @@ def parse_format(text: str) -> Output:
         UsageError: For an unknown format.
     """
     name, _, path = text.partition("=")
-    if name not in render.FORMATS:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(render.FORMATS)}")
+    known = render.formats()
+    if name not in known:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(known)}")
     return name, Path(path) if path else None
 
 

@@ -11,6 +11,7 @@ so through optional capabilities, asked for by name with `capability`:
 * ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
   their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
+* ``not_finite``: names of columns that may hold NaN or infinity, for `audit.contract`;
 * ``group_pairs(records)``: inputs that differ in a group of records, for which the above hold too;
 * ``play_apart(data, n, rng, singly)``: views played in another process, see `audit.isolate`;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
@@ -28,6 +29,7 @@ import numpy as np
 from audit.claim import AnyClaim
 from audit.errors import ProcessError, UsageError
 from audit.pair import Pair
+from audit.rounds import stream_of
 from audit.view import Array, Raised, Views, collect
 
 FAILURES = (Exception, SystemExit)
@@ -238,7 +240,8 @@ class Played:
 
     The data are a mapping with ``outcomes``, shape (T,) or (T, K), and optionally ``contexts``,
     shape (T, ...). With (T, K) outcomes an action is an arm and the policy observes that arm's
-    entry; with (T,) it observes the entry itself, whatever it did.
+    entry; with (T,) it observes the entry itself, whatever it did. With ``valuations``, shape
+    (T,), instead of outcomes it observes whether the customer buys at the price that it set.
 
     Attributes:
         policy: Makes a fresh policy.
@@ -267,13 +270,12 @@ class Played:
         Returns:
             The actions, shape (n, T).
         """
-        outcomes = np.asarray(data["outcomes"])
-        contexts = data.get("contexts")
+        stream = stream_of(data)
         policy = self.policy()
         policy.start(n, rng)
         chosen = []
-        for t, row in enumerate(outcomes):
-            action = np.asarray(policy.act(None if contexts is None else contexts[t]))
+        for t in range(len(stream)):
+            action = np.asarray(policy.act(stream.context(t)))
             chosen.append(np.broadcast_to(action, (n,)).copy())
-            policy.observe(row[action] if row.ndim else np.full(n, row))
+            policy.observe(stream.answer(t, chosen[-1]))
         return {self.column: np.stack(chosen, axis=1)}

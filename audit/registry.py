@@ -7,13 +7,15 @@ mechanism or attack under its own name.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import fnmatch
 import importlib
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,16 @@ from typing import Any
 from audit.attack import Attack
 from audit.claim import AnyClaim
 from audit.entry import Entry
+from audit.entrypoints import add, load, points
 from audit.errors import UsageError
 from audit.isolate import Spec, isolated
 from audit.limits import Limits
 from audit.mechanism import FunctionMechanism, Mechanism, Played
+from audit.onebyone import OneByOne
 from audit.pair import Pair
+from audit.promise import promise_of
 from audit.remote import PREFIX, remote
+from audit.rounds import column_of, standard_pairs
 from audit.sweep import settled
 
 _COUNTS = ("n", "size", "trials")
@@ -36,9 +42,9 @@ _COUNTS = ("n", "size", "trials")
 def catalogue() -> dict[str, Entry]:
     """All named mechanisms."""
     found: dict[str, Entry] = {}
-    for point in metadata.entry_points(group="audit.mechanisms"):
-        loaded = point.load()
-        found.update(loaded if isinstance(loaded, Mapping) else {point.name: Entry(point.value)})
+    for point in points("audit.mechanisms"):
+        loaded = load(point)
+        add(found, dict(loaded) if isinstance(loaded, Mapping) else _alone(point, loaded), point)
     return found
 
 
@@ -46,9 +52,11 @@ def catalogue() -> dict[str, Entry]:
 def attack_names() -> dict[str, str]:
     """All named attacks, cheap ones first: name to ``module:Class``."""
     found: dict[str, str] = {}
-    for point in metadata.entry_points(group="audit.attacks"):
-        loaded = point.load()
-        found.update(loaded if isinstance(loaded, Mapping) else {point.name: point.value})
+    for point in points("audit.attacks"):
+        loaded = load(point)
+        add(
+            found, dict(loaded) if isinstance(loaded, Mapping) else {point.name: point.value}, point
+        )
     return found
 
 
@@ -82,8 +90,7 @@ def resolve(
     """The mechanism that a target names.
 
     Args:
-        target: A catalogue name, or ``module:attr`` of a mechanism, a policy, a class or factory
-            of either, or a plain function ``f(data, rng)`` or ``f(data, n, rng)``; or
+        target: A catalogue name, ``module:attr`` of what `as_mechanism` accepts, or
             ``exec:COMMAND`` that speaks `audit.wire`.
         claim: Claim for a target without one.
         pairs: Pairs for a target without any.
@@ -100,10 +107,10 @@ def resolve(
         settings = tuple(sorted((parameters or {}).items()))
         return isolated(Spec(target, column, settings, limits), claim, pairs)
     if parameters:
-        return _as_mechanism(_build(target, parameters), target, claim, pairs, column)
+        return as_mechanism(_build(target, parameters), target, claim, pairs, column)
     if target in catalogue():
-        return _as_mechanism(catalogue()[target].build(), target, claim, pairs, column)
-    return _as_mechanism(_import(target), target, claim, pairs, column)
+        return as_mechanism(catalogue()[target].build(), target, claim, pairs, column)
+    return as_mechanism(_import(target), target, claim, pairs, column)
 
 
 def _build(target: str, parameters: Mapping[str, float]) -> Any:
@@ -146,27 +153,65 @@ def _attribute(path: str) -> Any:
     return found
 
 
-def _as_mechanism(
-    found: Any, target: str, claim: AnyClaim | None, pairs: tuple[Pair, ...], column: str
+def as_mechanism(
+    found: Any,
+    target: str,
+    claim: AnyClaim | None = None,
+    pairs: tuple[Pair, ...] = (),
+    column: str = "",
 ) -> Mechanism:
+    """Anything that can be audited, as a mechanism.
+
+    Args:
+        found: A mechanism; a policy with ``act`` and ``observe``, for arrays when it has ``start``
+            too, else for one customer at a time; a class, a factory or an instance of either; or a
+            plain function ``f(data, rng)`` or ``f(data, n, rng)``. Its own promise goes first.
+        target: What a user typed, for errors.
+        claim: Claim for an object without one.
+        pairs: Pairs for an object without any.
+        column: Name of the recorded actions of a policy; by default what the view is about.
+
+    Raises:
+        UsageError: For anything else.
+    """
+    promise = promise_of(found)
+    if promise is not None:
+        claim, pairs = promise.claim, promise.pairs or pairs
+    column = column or (column_of(claim.view) if claim else "")
+    if isinstance(found, OneByOne):
+        return _filled(found, claim, pairs, column)
+    if _has(found, "act", "observe"):
+        return _from_policy(found, found, claim, pairs, column)
     if inspect.isclass(found):
-        if _has(found, "act", "observe"):
-            policy: Any = found
-            return Played(policy, claim, pairs, column or "actions")
         found = _construct(found, target)
     if _has(found, "run", "pairs"):
         mechanism: Mechanism = found
         return mechanism
-    if _has(found, "act", "observe"):
-        raise UsageError(
-            f"target {target!r}: give the policy's class or a factory, not an instance"
-        )
     if callable(found):
         return _from_function(found, target, claim, pairs, column)
     raise UsageError(
         f"target {target!r}: expected a function, a policy class or a mechanism; "
         f"got {type(found).__name__}"
     )
+
+
+def _filled(
+    policy: OneByOne, claim: AnyClaim | None, pairs: tuple[Pair, ...], column: str
+) -> OneByOne:
+    """With what it leaves open."""
+    claim, pairs = policy.promised or claim, policy.inputs or pairs or standard_pairs()
+    column = policy.column or column or (column_of(claim.view) if claim else "")
+    return replace(policy, promised=claim, inputs=pairs, column=column or "actions")
+
+
+def _from_policy(
+    policy: Any, make: Any, claim: AnyClaim | None, pairs: tuple[Pair, ...], column: str
+) -> Mechanism:
+    """A policy, and the class, factory or instance that makes it."""
+    if not _has(policy, "start"):
+        return _filled(OneByOne(make), claim, pairs, column)
+    fresh = make if callable(make) else partial(copy.deepcopy, make)
+    return Played(fresh, claim, pairs or standard_pairs(), column or "actions")
 
 
 def _from_function(
@@ -185,15 +230,24 @@ def _from_function(
         )
     if not names:
         made = _construct(found, target)
-        if _has(made, "act", "observe"):
-            return Played(found, claim, pairs, column or "actions")
-        return _as_mechanism(made, target, claim, pairs, column)
+        if _has(made, "act", "observe") and not isinstance(made, OneByOne):
+            return _from_policy(made, found, claim, pairs, column)
+        return as_mechanism(made, target, claim, pairs, column)
     if len(names) not in (2, 3):
         raise UsageError(
             f"target {target!r}: expected f(data, rng) or f(data, n, rng); "
             f"it takes ({', '.join(names)})"
         )
     return FunctionMechanism(found, claim, pairs, batched=len(names) == 3)
+
+
+def _alone(point: metadata.EntryPoint, loaded: Any) -> dict[str, Entry]:
+    """An entry point that is one mechanism, policy or function, not a catalogue."""
+    summary = (inspect.getdoc(loaded) or "").partition("\n")[0]
+    entry = Entry(
+        "audit.registry:_attribute", {"path": point.value}, reference=False, summary=summary
+    )
+    return {point.name: entry}
 
 
 def _construct(factory: Any, target: str) -> Any:

@@ -56,6 +56,7 @@ class SkippingLaplace(PerRoundLaplace):
     """
 
     source = "Tossou and Dimitrakakis, Algorithms for Differentially Private MAB (2016)"
+    not_finite = ("noisy",)
 
     @property
     def margin(self) -> float:

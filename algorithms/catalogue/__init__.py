@@ -4,6 +4,7 @@ from algorithms.catalogue.bandits import BANDITS
 from algorithms.catalogue.broken_bandits import BROKEN_BANDITS
 from algorithms.catalogue.broken_pricing import BROKEN_PRICING
 from algorithms.catalogue.calibration import CALIBRATION
+from algorithms.catalogue.peers import PEERS
 from algorithms.catalogue.pricing import PRICING
 from audit.entry import Entry
 
@@ -13,4 +14,5 @@ CATALOGUE: dict[str, Entry] = {
     **PRICING,
     **BROKEN_BANDITS,
     **BROKEN_PRICING,
+    **PEERS,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 
+from audit.entrypoints import add, load, points
 from audit.errors import UsageError
 from audit.record import Record
 
@@ -19,12 +20,21 @@ FORMATS: dict[str, str] = {
 }
 
 
+def formats() -> dict[str, str]:
+    """All formats: ours, and those of the entry points ``audit.renderers``, by ``module:attr``."""
+    found = dict(FORMATS)
+    for point in points("audit.renderers"):
+        load(point)
+        add(found, {point.name: point.value}, point)
+    return found
+
+
 def render(record: Record, name: str, *, width: int = 100, color: bool = False) -> str:
     """A record as a report; the same record always gives the same characters.
 
     Args:
         record: What a run wrote.
-        name: One of `FORMATS`.
+        name: One of `formats`.
         width: Columns that the tables of the text report may fill.
         color: Whether the text report uses terminal colours.
 
@@ -34,8 +44,9 @@ def render(record: Record, name: str, *, width: int = 100, color: bool = False) 
     Raises:
         UsageError: For an unknown format, or a record whose results do not fit its plan.
     """
-    if name not in FORMATS:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(FORMATS)}")
+    known_formats = formats()
+    if name not in known_formats:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(known_formats)}")
     known = {case.name for case in record.plan.cases}
     strays = [result.name for result in record.results if result.name not in known]
     if strays:
@@ -43,6 +54,6 @@ def render(record: Record, name: str, *, width: int = 100, color: bool = False) 
             f"record: expected every result to be planned, but the plan lacks {strays[0][:100]!r};"
             " give a record as `run` wrote it"
         )
-    module, _, attr = FORMATS[name].partition(":")
+    module, _, attr = known_formats[name].partition(":")
     text: str = getattr(importlib.import_module(module), attr)(record, width=width, color=color)
     return text

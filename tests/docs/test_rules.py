@@ -42,6 +42,6 @@ def test_every_catalogue_line_says_what_it_is():
     for name, entry in catalogue().items():
         assert entry.summary, name
         assert entry.role in ("subject", "control", "informational"), name
-        broken = name.startswith("broken/")
+        broken = name.startswith(("broken/", "peers/mabwiser-"))  # no promise, or a false one
         loose = entry.role == "informational" and name.endswith("-loose")
         assert broken == (entry.role == "control" or loose), name
