@@ -10,9 +10,9 @@ NOISY = (target("noisy"), *GIVEN)
 LAPLACE = "calibration/laplace"
 
 REFUSED = {
-    "unknown word": (("nonsense",), "catalogue name or module:attr"),
+    "unknown word": (("nonsense",), "catalogue name, module:attr"),
     "misspelt name": (("calibration/laplase",), "did you mean calibration/laplace"),
-    "pattern without match": (("zzz*",), "catalogue name or module:attr"),
+    "pattern without match": (("zzz*",), "catalogue name, module:attr"),
     "no such module": (("no_such_module:f", *GIVEN), "No module named 'no_such_module'"),
     "no such attribute": ((target("missing"), *GIVEN), "no attribute 'missing'"),
     "no such twin": (("algorithms.broken:missing",), "no attribute 'missing'"),
@@ -80,7 +80,7 @@ OTHERS = {
     "accept of a missing file": (("accept", "no.json"), "no.json: cannot read the record"),
     "unknown rule": (("explain", "DP999"), "expected one of DP001"),
     "unknown schema": (("schema", "novel"), "'novel' is not one of"),
-    "check of nothing": (("check", "nonsense"), "catalogue name or module:attr"),
+    "check of nothing": (("check", "nonsense"), "catalogue name, module:attr"),
     "check of an unknown view": (("check", *NOISY, "--view", "colours"), "view 'colours'"),
     "selftest without claim": (("selftest", target("noisy")), "states no claim"),
     "selftest with few trials": (("selftest", LAPLACE, "--trials", "5"), "at least 200"),

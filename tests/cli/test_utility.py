@@ -81,7 +81,7 @@ def test_a_mechanism_of_ones_own_needs_only_the_capability():
     ("words", "complaint"),
     [
         (("calibration/laplace",), "does not say what it costs"),
-        (("bandits/zzz",), "catalogue name or module:attr"),
+        (("bandits/zzz",), "catalogue name, module:attr"),
         ((NAME, "--horizons", "ten"), "--horizons: expected numbers"),
         ((NAME, "--horizons", "10.5"), "whole numbers, got 10.5"),
         ((NAME, "--horizons", "0"), "numbers above 0"),
