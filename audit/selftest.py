@@ -43,10 +43,7 @@ def selftest_requests(targets: Sequence[str]) -> list[Request]:
 
 def as_it_must(result: CaseResult) -> bool:
     """Whether a planted bug was caught, or a null test was played and certified nothing."""
-    if result.role == "control":
-        return result.verdict == "refuted"
-    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
-    return result.verdict != "error" and certified == 0
+    return result.verdict == "refuted" if result.role == "control" else result.silent
 
 
 def outcome(result: CaseResult) -> str:
@@ -80,7 +77,7 @@ def _request(name: str, target: str, mechanism: Mechanism, pair: Pair, *, contro
         claim=claim,
         attacks=battery(),
         pairs=(pair,),
-        role="control" if control else "subject",
+        role="control" if control else "null",
     )
 
 
