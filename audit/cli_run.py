@@ -107,7 +107,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     "formats",
     multiple=True,
     metavar="NAME[=PATH]",
-    help="Also render text, json, markdown or html, to a file or stdout; repeatable.",
+    help="Also render text, json, markdown, html, junit, sarif or github, to a file or stdout.",
 )
 @click.option(
     "--resume", is_flag=True, help="Use the finished blocks of an interrupted run in --out."
@@ -166,7 +166,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     "formats",
     multiple=True,
     metavar="NAME[=PATH]",
-    help="text, json, markdown or html; text by default.",
+    help="text, json, markdown, html, junit, sarif or github; text by default.",
 )
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.pass_context

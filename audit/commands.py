@@ -23,6 +23,7 @@ from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.judge import reach
+from audit.locate import CONFIGURED, located
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.record import Finding, Plan, Record, write_record
@@ -109,7 +110,7 @@ def run(config: Config, options: RunOptions) -> int:
         record = play(plan, cases, workers)
         if options.confirm and record.execution.complete:
             record = confirm(record, requests, settings, workers)
-    return _finish(record, notes, old, outputs, options)
+    return _finish(located(record, requests, options.config), notes, old, outputs, options)
 
 
 def _run_once(
@@ -129,7 +130,8 @@ def _run_once(
     if options.dry_run:
         click.echo(once.describe())
         return 0
-    return _finish(once.play(), notes, old, outputs, options)
+    record = located(once.play(), requests, options.config)
+    return _finish(record, notes, old, outputs, options)
 
 
 def _finish(
@@ -174,7 +176,7 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
     requests: list[Request] = []
     notes: list[Finding] = []
     for case in select(options.targets, config.case):
-        origin = "--claim" if options.claim else "the configuration"
+        origin = "--claim" if options.claim else CONFIGURED
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
             asked = Asked(with_flags(case, **flags), origin, table, words, parameters)

@@ -15,6 +15,7 @@ from audit import render
 from audit.config import Config
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.job_summary import job_summary
 from audit.record import Record, read_record
 from audit.summary import summarise
 
@@ -28,9 +29,7 @@ def parse_format(text: str) -> Output:
         UsageError: For an unknown format.
     """
     name, _, path = text.partition("=")
-    if name not in render.FORMATS:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(render.FORMATS)}")
-    return name, Path(path) if path else None
+    return render.known(name), Path(path) if path else None
 
 
 def render_all(record: Record, outputs: Sequence[Output]) -> None:
@@ -42,6 +41,8 @@ def render_all(record: Record, outputs: Sequence[Output]) -> None:
             _print(text)
         else:
             write_atomically(path, text.encode())
+        if name == "github":
+            job_summary(record)
 
 
 def _print(text: str) -> None:
