@@ -137,6 +137,12 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     help="Play refuted cases again on fresh streams; both must refute, each with half of alpha.",
 )
 @click.option(
+    "--shard",
+    default="",
+    metavar="I/N",
+    help="Play every N-th case only, from the I-th on; 'report' makes one record of all shards.",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Print the plan, its cost and what it could catch; run nothing."
 )
 @click.option(
@@ -177,6 +183,28 @@ def report(
     from audit import documents
 
     ctx.exit(documents.report(records, formats, baseline))
+
+
+@main.command()
+@click.argument("old", type=EXISTING)
+@click.argument("new", type=EXISTING)
+@click.option(
+    "-f",
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME[=PATH]",
+    help="text, json, markdown, html, junit, sarif or github; text by default.",
+)
+@click.pass_context
+def compare(ctx: click.Context, old: Path, new: Path, formats: tuple[str, ...]) -> None:
+    """Compare two records, by bounds: what is new, known, worse, weaker or resolved in NEW.
+
+    Exit codes as those of run, with all that OLD found accepted.
+    """
+    from audit import documents
+
+    ctx.exit(documents.compare(old, new, formats))
 
 
 @main.command()

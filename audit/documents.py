@@ -17,6 +17,7 @@ from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.job_summary import job_summary
 from audit.record import Record, read_record
+from audit.shard import merge_shards
 from audit.summary import summarise
 
 Output = tuple[str, Path | None]
@@ -65,14 +66,16 @@ def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None)
 
 
 def merge(records: Sequence[Record]) -> Record:
-    """One record of several runs' cases.
+    """One record of several runs' cases, or of all shards of one run.
 
     Raises:
-        UsageError: When two records hold a case of the same name.
+        UsageError: When two records hold a case of the same name, or shards do not fit together.
     """
     first = records[0]
     if len(records) == 1:
         return first
+    if any(record.plan.shard for record in records):
+        return merge_shards(records)
     scopes = {(tuple(sorted(r.plan.threats.items())), r.plan.rounding_bits) for r in records}
     if len(scopes) > 1:
         raise UsageError(
@@ -93,6 +96,15 @@ def merge(records: Sequence[Record]) -> Record:
     return msgspec.structs.replace(
         first, plan=plan, results=results, summary=summarise(plan, results), execution=execution
     )
+
+
+def compare(old: Path, new: Path, formats: Sequence[str]) -> int:
+    """Render a record with what changed since another; returns its exit code relative to that."""
+    outputs = [parse_format(text) for text in formats] or [("text", None)]
+    then, now = read_record(old), read_record(new)
+    record = baselines.compare(now, baselines.state_of(then))
+    render_all(record, outputs)
+    return record.summary.exit_code
 
 
 def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> None:

@@ -1,0 +1,70 @@
+"""One run per directory; the lock of a dead process is no obstacle."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from audit.errors import UsageError
+from audit.lock import HOLDER, sole_user
+from tests.cli.console import GIVEN, command, environment, run, target
+
+LONG = (target("slow"), *GIVEN, "--attack", "leaf", "--trials", 40_000, "--no-early-stop")
+NOISY = (target("noisy_block"), *GIVEN)
+
+
+@pytest.fixture
+def busy():
+    """Another process that audits into ``out``."""
+    words = command("run", *LONG, "--jobs", 2, "--out", "out")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(words, env=environment(), start_new_session=True, **quiet)
+    deadline = time.monotonic() + 60
+    while not Path("out/blocks.jsonl").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield process
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_second_run_is_refused_and_names_the_first(busy):
+    outcome = run(*NOISY)
+    assert outcome.code == 2
+    assert f"out: process {busy.pid} on " in outcome.complaint
+    assert "give another directory with --out" in outcome.complaint
+    assert not Path("out/record.json").exists()
+    assert run(*NOISY, "--out", "elsewhere").code == 0
+    again = run(*NOISY)  # having asked does not take the lock away
+    assert f"process {busy.pid}" in again.complaint
+
+
+def test_the_lock_of_a_killed_run_is_taken_over(busy):
+    busy.kill()
+    busy.wait()
+    assert Path("out", HOLDER).exists()
+    assert run(*NOISY).code == 0
+    assert not Path("out", HOLDER).exists()
+
+
+def test_the_lock_ends_with_its_run_whatever_happens():
+    assert run(*NOISY).code == 0
+    assert run(target("leaves"), *GIVEN).code == 3
+    with pytest.raises(ZeroDivisionError), sole_user(Path("out")):
+        raise ZeroDivisionError
+    assert run(*NOISY).code == 0
+
+
+def test_a_holder_that_has_not_written_its_name_yet(empty_folder):
+    with sole_user(empty_folder):
+        (empty_folder / HOLDER).unlink()
+        with (
+            pytest.raises(UsageError, match="another run is writing here"),
+            sole_user(empty_folder),
+        ):
+            pytest.fail("two users of one directory")
