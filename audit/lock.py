@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from audit.errors import UsageError
@@ -30,6 +30,7 @@ def sole_user(folder: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
+    made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / LOCK)
     try:
@@ -44,7 +45,17 @@ def sole_user(folder: Path) -> Iterator[None]:
         yield
     finally:
         (folder / HOLDER).unlink(missing_ok=True)
+        if made:
+            _remove_if_unused(folder)
         lock.release()
+
+
+def _remove_if_unused(folder: Path) -> None:
+    """A run that was refused leaves nothing behind; the lock file goes while it is still held."""
+    if [path.name for path in folder.iterdir()] == [LOCK]:
+        with suppress(OSError):
+            (folder / LOCK).unlink()
+            folder.rmdir()
 
 
 def _myself() -> str:

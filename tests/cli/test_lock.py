@@ -60,6 +60,16 @@ def test_the_lock_ends_with_its_run_whatever_happens():
     assert run(*NOISY).code == 0
 
 
+def test_a_refused_run_leaves_no_directory(empty_folder):
+    for made, before in (("new", False), ("old", True)):
+        folder = empty_folder / made
+        if before:
+            folder.mkdir()
+        with pytest.raises(UsageError), sole_user(folder):
+            raise UsageError("refused")
+        assert folder.exists() == before
+
+
 def test_a_holder_that_has_not_written_its_name_yet(empty_folder):
     with sole_user(empty_folder):
         (empty_folder / HOLDER).unlink()
