@@ -12,7 +12,7 @@ from audit.errors import UsageError
 from audit.lock import HOLDER, sole_user
 from tests.cli.console import GIVEN, command, environment, run, target
 
-LONG = (target("slow"), *GIVEN, "--attack", "leaf", "--trials", 40_000, "--no-early-stop")
+LONG = (target("slow"), *GIVEN, "--attack", "leaf", "--trials", 2_000_000, "--no-early-stop")
 NOISY = (target("noisy_block"), *GIVEN)
 
 
@@ -40,6 +40,7 @@ def test_a_second_run_is_refused_and_names_the_first(busy):
     assert "give another directory with --out" in outcome.complaint
     assert not Path("out/record.json").exists()
     assert run(*NOISY, "--out", "elsewhere").code == 0
+    assert busy.poll() is None
     again = run(*NOISY)  # having asked does not take the lock away
     assert f"process {busy.pid}" in again.complaint
 
