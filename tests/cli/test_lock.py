@@ -1,36 +1,35 @@
 """One run per directory; the lock of a dead process is no obstacle."""
 
-import os
-import signal
 import subprocess
-import time
+import sys
 from pathlib import Path
 
 import pytest
 
 from audit.errors import UsageError
 from audit.lock import HOLDER, sole_user
-from tests.cli.console import GIVEN, command, environment, run, target
+from tests.cli.console import GIVEN, environment, run, target
 
-LONG = (target("slow"), *GIVEN, "--attack", "leaf", "--trials", 2_000_000, "--no-early-stop")
+HOLD = """
+import sys, time
+from pathlib import Path
+from audit.lock import sole_user
+with sole_user(Path("out")):
+    print("held", flush=True)
+    time.sleep(300)
+"""
 NOISY = (target("noisy_block"), *GIVEN)
 
 
 @pytest.fixture
 def busy():
-    """Another process that audits into ``out``."""
-    words = command("run", *LONG, "--jobs", 2, "--out", "out")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(words, env=environment(), start_new_session=True, **quiet)
-    deadline = time.monotonic() + 60
-    while not Path("out/blocks.jsonl").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    """Another process that writes into ``out``."""
+    words = [sys.executable, "-c", HOLD]
+    process = subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
     yield process
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.communicate()
 
 
 def test_a_second_run_is_refused_and_names_the_first(busy):
@@ -40,7 +39,6 @@ def test_a_second_run_is_refused_and_names_the_first(busy):
     assert "give another directory with --out" in outcome.complaint
     assert not Path("out/record.json").exists()
     assert run(*NOISY, "--out", "elsewhere").code == 0
-    assert busy.poll() is None
     again = run(*NOISY)  # having asked does not take the lock away
     assert f"process {busy.pid}" in again.complaint
 
