@@ -93,6 +93,14 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     show_default=True,
     help="Put floating-point rounding in scope.",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(["ci", "quick", "nightly"]),
+    default="ci",
+    show_default=True,
+    help="quick: a tenth of the trials, never a baseline. nightly: ten times the trials, a fresh "
+    "seed, controls, null tests and planted twins.",
+)
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.option(
     "--out",
@@ -154,10 +162,12 @@ def run(ctx: click.Context, /, **options: Any) -> None:
 
     With no target: the cases of [tool.audit] if there are any, else the reference set.
     """
-    from audit import commands
+    from audit import commands, profiles
 
+    from_profile = profiles.settle(ctx)
+    options |= ctx.params
     if options["show_settings"]:
-        commands.show_settings(ctx)
+        commands.show_settings(ctx, from_profile)
         return
     source = ctx.get_parameter_source("trials")
     options["insist"] = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from audit.locate import CONFIGURED, located
 from audit.lock import sole_user
 from audit.once import Once
 from audit.plan import Request, Settings, make_plan
+from audit.profiles import CI, PROFILES, with_tests
 from audit.progress import progress_of
 from audit.record import Finding, Plan, Record, write_record
 from audit.registry import attack_names, catalogue, matching
@@ -71,6 +72,7 @@ class RunOptions:
     sweep: str
     confirm: bool
     shard: str
+    profile: str
     dry_run: bool
 
     @classmethod
@@ -86,6 +88,7 @@ class RunOptions:
             seed=self.seed,
             early_stop=self.early_stop,
             bits=self.bits,
+            profile=self.profile,
         )
 
 
@@ -97,6 +100,7 @@ def run(config: Config, options: RunOptions) -> int:
     if options.one_run or options.canaries or options.guesses:
         return _run_once(requests, notes, old, outputs, options)
     settings = options.settings()
+    requests = with_tests(requests, options.profile, trials=options.trials, seed=options.seed)
     plan, cases = make_plan(requests, in_two(settings) if options.confirm else settings)
     plan, cases = shard_of(plan, cases, parse_shard(options.shard))
     if options.dry_run:
@@ -128,6 +132,8 @@ def _run_once(
     for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm", "shard"):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
+    if options.profile != CI:
+        raise UsageError(f"--one-run: --profile {options.profile} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:
         raise UsageError("--one-run needs --canaries, and those and --guesses need --one-run")
     once = Once.plan(requests, options.settings(), options.canaries, options.guesses)
@@ -184,7 +190,8 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         origin = "--claim" if options.claim else CONFIGURED
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
-            asked = Asked(with_flags(case, **flags), origin, table, words, parameters)
+            own = with_flags(PROFILES[options.profile].case(case), **flags)
+            asked = Asked(own, origin, table, words, parameters)
             made, found = requests_for(asked)
             requests += made
             notes += found
@@ -257,11 +264,12 @@ def _print_plan(plan: Plan) -> None:
     click.echo(f"cost: {total} mechanism runs at the most")
 
 
-def show_settings(ctx: click.Context) -> None:
+def show_settings(ctx: click.Context, from_profile: Collection[str] = ()) -> None:
     """Print every setting and where it came from."""
     for name, value in ctx.params.items():
         source = ctx.get_parameter_source(name)
         label = source.name.lower().replace("_", " ") if source else "default"
+        label = "profile" if name in from_profile else label
         click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
 
 

@@ -62,6 +62,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         baseline: As ``--baseline``.
         early_stop: As ``--early-stop / --no-early-stop``.
         bits: As ``--bits``.
+        profile: As ``--profile``.
         case: The cases.
     """
 
@@ -73,6 +74,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     baseline: str | None = None
     early_stop: bool | None = None
     bits: bool | None = None
+    profile: str | None = None
     case: list[CaseConfig] = []
 
     def defaults(self) -> dict[str, Any]:

@@ -207,16 +207,18 @@ def progress_sentence(record: Record) -> str:
     )
 
 
+_PROFILES = {
+    "quick": "Quick profile: few trials, so only gross violations can be seen; this record cannot"
+    " become a baseline.",
+    "nightly": "Nightly profile: many trials on a fresh seed, with controls, null tests and"
+    " planted twins.",
+}
+
+
 def mode_sentence(record: Record) -> str:
     """What sort of run it was, where a reader must know; empty for a whole run of full size."""
-    plan, parts = record.plan, []
-    if plan.profile == "quick":
-        parts.append(
-            "Quick profile: few trials, so only gross violations can be seen; this record cannot "
-            "become a baseline."
-        )
-    elif plan.profile:
-        parts.append(f"Profile: {one_line(plan.profile, 60)}.")
+    plan = record.plan
+    parts = [_PROFILES[plan.profile]] if plan.profile in _PROFILES else []
     if plan.shard:
         shard, shards = plan.shard
         parts.append(
