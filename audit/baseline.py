@@ -1,13 +1,13 @@
 """The baseline: what was accepted, with a reason, so that only changes turn a gate red.
 
-Two runs are compared by bounds, never by estimates. A case is *worse* when its certified lower
-bound lies above the upper confidence limit of what the same attack measured at the same delta
-then. Why this is valid: all lower bounds of the new run hold together with probability at least
-1 - alpha(new), and all upper limits of the old one with at least 1 - alpha(old), since each run
-divides its alpha over its cases. Outside the union of these two events, of probability at most
-alpha(new) + alpha(old), ``worse`` implies: true epsilon now >= lower bound > upper limit >= what
-was measured then. So more leaks than was measured; a better frozen rule can be the cause as well
-as a worse implementation, which is why attack and delta must agree.
+Two runs are compared by limits, never by estimates. A case is *worse* when the lower confidence
+limit of what its frozen rule measures, and its certified bound as well, lie above the upper limit
+of what the rule of the same attack measured at the same delta then. Why this is valid: all lower
+limits of the new run hold together with probability at least 1 - alpha(new), and all upper limits
+of the old one with at least 1 - alpha(old), since each run divides its alpha over its cases. So if
+no rule measures more than it did, any case is called worse with probability at most alpha(new) +
+alpha(old). A better rule can be the cause as well as a worse implementation, which is why attack
+and delta must agree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import msgspec
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
-from audit.judge import reach
+from audit.judge import reach, right_and_wrong
+from audit.measured import log_odds_lower
 from audit.power import smallest
 from audit.record import (
     SCHEMA_VERSION,
@@ -215,40 +216,46 @@ class _Case:
 
     def compare(self) -> tuple[Change | None, list[_Found]]:
         """What changed, and the rules and messages to tell."""
-        old, refuted = self.then, self.now.verdict == "refuted" and self.now.role == "subject"
+        old = self.then
         if old is None:
             new = Change(status="new", note="refuted; the baseline does not know this case")
-            return (new if refuted else None), []
+            return (new if self._refuted else None), []
         if not old.claim.same_promise(self.now.claim) or old.view != self.now.view:
             return Change(status="other claim", note=f"was {old.claim}"), [self._other_claim(old)]
-        lapsed = bool(old.expires) and _date(old.expires) < dt.datetime.now(dt.UTC).date()
-        accepted = refuted and old.verdict == "refuted" and bool(old.reason) and not lapsed
-        told = [("DP008", f"accepted as refuted ({old.reason}); now {self.now.verdict}")]
-        found = told if self._resolved(old) else []
-        if refuted and old.verdict == "refuted" and lapsed:
-            found = [("DP041", f"accepted until {old.expires} ({old.reason}); mend or accept anew")]
-        change = self._outcome(old, refuted=refuted, accepted=accepted)
+        known = self._refuted and old.verdict == "refuted" and bool(old.reason)
+        accepted = known and not _lapsed(old)
         worse, weaker = self._worse(old), self._weaker(old)
-        if weaker:
-            found.append(("DP010", weaker))
-            change = Change(status="weaker audit", note=weaker, accepted=accepted)
-        if worse and (accepted or not refuted):
-            found.insert(0, ("DP002", worse))
-            change = Change(status="worse", note=worse, accepted=accepted)
-        return change, found
+        told = [("DP002", worse)] if worse and (accepted or not self._refuted) else []
+        told += self._acceptance(old)
+        told += [("DP010", weaker)] if weaker else []
+        return self._change(old, told, accepted=accepted), told
 
-    def _resolved(self, old: Accepted) -> bool:
-        return (self.now.role, old.verdict) == ("subject", "refuted") and (
-            self.now.verdict != "refuted"
-        )
+    @property
+    def _refuted(self) -> bool:
+        return self.now.verdict == "refuted" and self.now.role == "subject"
 
-    def _outcome(self, old: Accepted, *, refuted: bool, accepted: bool) -> Change | None:
+    def _acceptance(self, old: Accepted) -> list[_Found]:
+        """What to tell about a refutation that had been accepted."""
+        if old.verdict != "refuted" or self.now.role != "subject":
+            return []
+        if not self._refuted:
+            return [("DP008", f"accepted as refuted ({old.reason}); now {self.now.verdict}")]
+        message = f"accepted until {old.expires} ({old.reason}); mend it, or accept it anew"
+        return [("DP041", message)] if _lapsed(old) else []
+
+    def _change(self, old: Accepted, told: list[_Found], *, accepted: bool) -> Change | None:
+        """The one status that matters most: what makes the run red goes first."""
+        said = dict(told)
+        if "DP002" in said:
+            return Change(status="worse", note=said["DP002"], accepted=accepted)
+        if self._refuted and not accepted:
+            return Change(status="new", note=f"refuted; was {old.verdict}")
+        if "DP010" in said:
+            return Change(status="weaker audit", note=said["DP010"], accepted=accepted)
         if accepted:
             until = f" (until {old.expires})" if old.expires else ""
             return Change(status="known", note=f"{old.reason}{until}", accepted=True)
-        if refuted:
-            return Change(status="new", note=f"refuted; was {old.verdict}")
-        if self._resolved(old) and self.now.verdict == "unrefuted":
+        if "DP008" in said and self.now.verdict == "unrefuted":
             return Change(status="resolved", note=f"no longer refuted; was: {old.reason}")
         return None
 
@@ -262,12 +269,12 @@ class _Case:
     def _worse(self, old: Accepted) -> str:
         """Why more leaks than was measured then; empty unless bounds of the same attack say so."""
         attack = self.now.choice.attack if self.now.choice else ""
-        limit, lower = old.estimate_upper, self.now.epsilon_lower
+        limit, lower = old.estimate_upper, min(self.now.epsilon_lower, _measured(self.now))
         alike = (attack, self.now.delta) == (old.attack, old.delta)
         if self.now.role != "subject" or limit is None or not alike or lower <= limit:
             return ""
         return (
-            f"certified {lower:.4g} lies above {limit:.4g}, the most that {attack} can have "
+            f"at least {lower:.4g} lies above {limit:.4g}, the most that {attack} can have "
             f"measured in the baseline; wrong with probability at most {self.wrong:.3g}"
         )
 
@@ -290,6 +297,18 @@ def _reach(planned: PlannedCase) -> float | None:
     """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
     families = reach(planned, *planned.claim.points()[0])
     return smallest(families)
+
+
+def _measured(result: CaseResult) -> float:
+    """Lower limit of what the frozen rule of a result measures."""
+    if result.choice is None:
+        return 0.0
+    right, wrong = right_and_wrong(result.choice, result.evidence.total)
+    return log_odds_lower(int(right.sum()), int(wrong.sum()), result.alpha, stopped=result.stopped)
+
+
+def _lapsed(old: Accepted) -> bool:
+    return bool(old.expires) and _date(old.expires) < dt.datetime.now(dt.UTC).date()
 
 
 def _date(text: str) -> dt.date:

@@ -41,6 +41,17 @@ def log_odds_upper(
     return max(0.0, math.log(upper / (1 - upper))) if upper < 1 else math.inf
 
 
+def log_odds_lower(right: int, wrong: int, alpha: float, *, stopped: bool) -> float:
+    """Lower confidence limit of the log odds of a right guess, at least 0.
+
+    Why this is valid: it is the upper limit of the log odds of a wrong guess, turned round, with
+    half of alpha for either way in which a sample may have ended (`log_odds_upper`).
+    """
+    limit = _anytime_upper if stopped else clopper_pearson_upper
+    upper = limit(wrong, right + wrong, alpha / 2) if right + wrong else 1.0
+    return max(0.0, math.log((1 - upper) / upper)) if upper < 1 else 0.0
+
+
 def _anytime_upper(right: int, guesses: int, alpha: float) -> float:
     """Upper confidence limit of a proportion, at any stopping time.
 

@@ -48,9 +48,9 @@ class ClaimRefuted(Rule):
 class WorseThanBaseline(Rule):
     """A case leaks more than it did in its baseline, accepted or still within its claim.
 
-    Cause: the certified lower bound now lies above the upper confidence limit of what the same
-    attack measured then. If the true epsilon now is no larger than what was measured then, this
-    happens with probability at most the alphas of both runs together.
+    Cause: the lower limit of what the frozen rule measures, and the certified bound too, now lie
+    above the upper confidence limit of what the same attack measured then. If no rule measures
+    more than then, this happens with probability at most the alphas of both runs together.
 
     Effect: a subject fails the run (exit code 1), even if its refutation had been accepted.
 

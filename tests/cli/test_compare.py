@@ -92,6 +92,14 @@ def test_fewer_trials_are_a_weaker_audit():
     assert (better.code, status(better)) == (0, "nothing")
 
 
+def test_a_new_refutation_goes_before_a_weaker_audit():
+    run(*NOISY, "--out", "old", trials=4000)
+    run(*NOISY, "--out", "new", trials=300)
+    outcome = audit("compare", "old/record.json", altered("new", verdict="refuted"))
+    assert (outcome.code, status(outcome)) == (1, "new")
+    assert "DP010" in outcome.out
+
+
 def test_what_testified_must_still_be_offered():
     run(*NOISY, "--attack", "leaf", "--out", "old")
     old = state_of(record("old"))

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 from audit.bounds import clopper_pearson_upper
-from audit.measured import _anytime_upper, log_odds, log_odds_upper
+from audit.measured import _anytime_upper, log_odds, log_odds_lower, log_odds_upper
 
 
 def test_the_estimate():
@@ -25,6 +25,14 @@ def test_limits_are_ordered(right, wrong, alpha):
     did = log_odds_upper(right, wrong, alpha, early_stop=True, stopped=True)
     assert log_odds(right, wrong) <= whole <= could <= did
     assert math.isinf(did) == (wrong == 0)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize(("right", "wrong"), [(0, 0), (5, 0), (30, 10), (10, 30), (900, 300)])
+def test_lower_limits_lie_below_the_estimate(right, wrong, stopped):
+    lower = log_odds_lower(right, wrong, 0.05, stopped=stopped)
+    assert 0 <= lower <= log_odds(right, wrong)
+    assert log_odds_lower(900, 300, 0.05, stopped=stopped) > 0.8
 
 
 def test_without_stopping_it_is_clopper_and_pearson():
