@@ -104,6 +104,14 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     show_default=True,
     help="Put floating-point rounding in scope.",
 )
+@click.option(
+    "--profile",
+    type=click.Choice(["ci", "quick", "nightly"]),
+    default="ci",
+    show_default=True,
+    help="quick: a tenth of the trials, never a baseline. nightly: ten times the trials, a fresh "
+    "seed, controls, null tests and planted twins.",
+)
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.option(
     "--out",
@@ -118,7 +126,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     "formats",
     multiple=True,
     metavar="NAME[=PATH]",
-    help="Also render text, json, markdown or html, to a file or stdout; repeatable.",
+    help="Also render text, json, markdown, html, junit, sarif or github, to a file or stdout.",
 )
 @click.option(
     "--resume", is_flag=True, help="Use the finished blocks of an interrupted run in --out."
@@ -149,6 +157,12 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
 )
 @apart
 @click.option(
+    "--shard",
+    default="",
+    metavar="I/N",
+    help="Play every N-th case only, from the I-th on; 'report' makes one record of all shards.",
+)
+@click.option(
     "--dry-run", is_flag=True, help="Print the plan, its cost and what it could catch; run nothing."
 )
 @click.option(
@@ -160,10 +174,12 @@ def run(ctx: click.Context, /, **options: Any) -> None:
 
     With no target: the cases of [tool.audit] if there are any, else the reference set.
     """
-    from audit import commands
+    from audit import commands, profiles
 
+    from_profile = profiles.settle(ctx)
+    options |= ctx.params
     if options["show_settings"]:
-        commands.show_settings(ctx)
+        commands.show_settings(ctx, from_profile)
         return
     source = ctx.get_parameter_source("trials")
     options["insist"] = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
@@ -178,7 +194,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     "formats",
     multiple=True,
     metavar="NAME[=PATH]",
-    help="text, json, markdown or html; text by default.",
+    help="text, json, markdown, html, junit, sarif or github; text by default.",
 )
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.pass_context
@@ -189,6 +205,28 @@ def report(
     from audit import documents
 
     ctx.exit(documents.report(records, formats, baseline))
+
+
+@main.command()
+@click.argument("old", type=EXISTING)
+@click.argument("new", type=EXISTING)
+@click.option(
+    "-f",
+    "--format",
+    "formats",
+    multiple=True,
+    metavar="NAME[=PATH]",
+    help="text, json, markdown, html, junit, sarif or github; text by default.",
+)
+@click.pass_context
+def compare(ctx: click.Context, old: Path, new: Path, formats: tuple[str, ...]) -> None:
+    """Compare two records, by bounds: what is new, known, worse, weaker or resolved in NEW.
+
+    Exit codes as those of run, with all that OLD found accepted.
+    """
+    from audit import documents
+
+    ctx.exit(documents.compare(old, new, formats))
 
 
 @main.command()

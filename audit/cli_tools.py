@@ -93,7 +93,7 @@ def list_(pattern: str) -> None:
     "formats",
     multiple=True,
     metavar="NAME[=PATH]",
-    help="text, json, markdown or html, to a file or stdout; text by default; repeatable.",
+    help="text, json, markdown, html, junit, sarif or github; text by default; repeatable.",
 )
 @click.pass_context
 def score(ctx: click.Context, /, **options: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +17,27 @@ from audit.cluster import joined
 from audit.config import CaseConfig, Config
 from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
-from audit.engine import Progress, Workers
+from audit.engine import Workers
 from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.judge import reach
 from audit.limits import Limits
+from audit.locate import CONFIGURED, located
+from audit.lock import sole_user
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
+from audit.profiles import CI, PROFILES, with_tests
+from audit.progress import progress_of
 from audit.record import Finding, Plan, Record, write_record
 from audit.registry import attack_names, catalogue, matching, resolve
 from audit.selftest import as_it_must, outcome, selftest_requests
+from audit.shard import parse_shard, shard_of
 from audit.summary import INTERRUPTED, summarise
 from audit.sweep import steps_of
 from audit.table import Table, parse_bounds, read_table
+
+_MANY_RUNS = ("pairs", "attacks", "data", "resume", "bits", "group", "confirm", "isolate", "shard")
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class RunOptions:
     isolate: bool
     memory_limit: str
     time_limit: float
+    shard: str
+    profile: str
     dry_run: bool
 
     @classmethod
@@ -89,6 +96,7 @@ class RunOptions:
             seed=self.seed,
             early_stop=self.early_stop,
             bits=self.bits,
+            profile=self.profile,
         )
 
 
@@ -100,25 +108,35 @@ def run(config: Config, options: RunOptions) -> int:
     if options.one_run or options.canaries or options.guesses:
         return _run_once(requests, notes, old, outputs, options)
     settings = options.settings()
+    requests = with_tests(requests, options.profile, trials=options.trials, seed=options.seed)
     plan, cases = make_plan(requests, in_two(settings) if options.confirm else settings)
+    plan, cases = shard_of(plan, cases, parse_shard(options.shard))
     if options.dry_run:
         _print_plan(plan)
         return 0
-    with (
-        _progress(cases) as progress,
-        joined(options.backend, options.scheduler, options.jobs),
-    ):
+    with joined(options.backend, options.scheduler, options.jobs):
         workers = Workers(
             jobs=options.jobs,
             backend=options.backend,
             log=options.out / "blocks.jsonl",
             resume=options.resume,
-            progress=progress,
         )
-        record = play(plan, cases, workers)
-        if options.confirm and record.execution.complete:
-            record = confirm(record, requests, settings, workers)
-    return _finish(record, notes, old, outputs, options)
+        with sole_user(options.out), progress_of(cases) as progress:
+            record = _played(plan, cases, requests, replace(workers, progress=progress), options)
+            return _finish(record, notes, old, outputs, options)
+
+
+def _played(
+    plan: Plan,
+    cases: Sequence[Case],
+    requests: Sequence[Request],
+    workers: Workers,
+    options: RunOptions,
+) -> Record:
+    record = play(plan, cases, workers)
+    if options.confirm and record.execution.complete:
+        record = confirm(record, requests, options.settings(), workers)
+    return located(record, requests, options.config)
 
 
 def _run_once(
@@ -129,16 +147,30 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm", "isolate"):
+    for name in (
+        "pairs",
+        "attacks",
+        "data",
+        "resume",
+        "bits",
+        "group",
+        "confirm",
+        "isolate",
+        "shard",
+    ):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
+    if options.profile != CI:
+        raise UsageError(f"--one-run: --profile {options.profile} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:
         raise UsageError("--one-run needs --canaries, and those and --guesses need --one-run")
     once = Once.plan(requests, options.settings(), options.canaries, options.guesses)
     if options.dry_run:
         click.echo(once.describe())
         return 0
-    return _finish(once.play(), notes, old, outputs, options)
+    with sole_user(options.out):
+        record = located(once.play(), requests, options.config)
+        return _finish(record, notes, old, outputs, options)
 
 
 def _finish(
@@ -184,10 +216,11 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
     requests: list[Request] = []
     notes: list[Finding] = []
     for case in select(options.targets, config.case):
-        origin = "--claim" if options.claim else "the configuration"
+        origin = "--claim" if options.claim else CONFIGURED
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
-            asked = Asked(with_flags(case, **flags), origin, table, words, parameters, limits)
+            own = with_flags(PROFILES[options.profile].case(case), **flags)
+            asked = Asked(own, origin, table, words, parameters, limits)
             made, found = requests_for(asked)
             requests += made
             notes += found
@@ -248,7 +281,7 @@ def _publish(record: Record, out: Path, outputs: Sequence[Output]) -> int:
 
 def _print_plan(plan: Plan) -> None:
     click.echo(f"{len(plan.cases)} cases, alpha {plan.alpha:g} for the whole run, seed {plan.seed}")
-    for case in plan.cases:
+    for case in plan.due:
         epsilon, delta = case.claim.points()[0]
         caught = reach(case, epsilon, delta)
         families = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
@@ -256,40 +289,16 @@ def _print_plan(plan: Plan) -> None:
             f"{case.name}: {case.claim} in view {case.view}; {case.trials} trials "
             f"({case.scouting} to scout); could catch epsilon at delta {delta:g}: {families}"
         )
-    total = sum(case.trials for case in plan.cases)
+    total = sum(case.trials for case in plan.due)
     click.echo(f"cost: {total} mechanism runs at the most")
 
 
-@contextmanager
-def _progress(cases: Sequence[Case]) -> Iterator[Progress]:
-    """A bar on a terminal, a line per finished case elsewhere; both on stderr."""
-    if not sys.stderr.isatty():
-        yield _line_per_case
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bars
-
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("auditing", total=len(cases))
-        shares: dict[str, float] = {}
-
-        def update(case: str, share: float) -> None:
-            shares[case] = share
-            bars.update(task, completed=sum(shares.values()), description=case[-40:])
-
-        yield update
-
-
-def _line_per_case(case: str, share: float) -> None:
-    if share >= 1.0:
-        click.echo(f"done: {case}", err=True)
-
-
-def show_settings(ctx: click.Context) -> None:
+def show_settings(ctx: click.Context, from_profile: Collection[str] = ()) -> None:
     """Print every setting and where it came from."""
     for name, value in ctx.params.items():
         source = ctx.get_parameter_source(name)
         label = source.name.lower().replace("_", " ") if source else "default"
+        label = "profile" if name in from_profile else label
         click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
 
 
@@ -343,7 +352,7 @@ def selftest(targets: Sequence[str], *, trials: int, alpha: float, seed: int, jo
     """Null tests and planted twins; 0 when both come out as they must, 3 otherwise."""
     settings = Settings(trials=trials, alpha=alpha, seed=seed)
     plan, cases = make_plan(selftest_requests(targets), settings)
-    with _progress(cases) as progress:
+    with progress_of(cases) as progress:
         record = play(plan, cases, Workers(jobs=jobs, progress=progress))
     failures = 0
     for result in record.results:

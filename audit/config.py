@@ -65,6 +65,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         isolate: As ``--isolate``.
         memory_limit: As ``--memory-limit``.
         time_limit: As ``--time-limit``.
+        profile: As ``--profile``.
         case: The cases.
     """
 
@@ -79,6 +80,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     isolate: bool | None = None
     memory_limit: str | None = None
     time_limit: float | None = None
+    profile: str | None = None
     case: list[CaseConfig] = []
 
     def defaults(self) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from audit import render
 from audit.config import Config
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.job_summary import job_summary
 from audit.record import Record, read_record
+from audit.shard import merge_shards
 from audit.summary import summarise
 from audit.wire import Protocol
 
@@ -30,10 +32,7 @@ def parse_format(text: str) -> Output:
         UsageError: For an unknown format.
     """
     name, _, path = text.partition("=")
-    known = render.formats()
-    if name not in known:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(known)}")
-    return name, Path(path) if path else None
+    return render.known(name), Path(path) if path else None
 
 
 def render_all(record: Record, outputs: Sequence[Output]) -> None:
@@ -45,6 +44,8 @@ def render_all(record: Record, outputs: Sequence[Output]) -> None:
             _print(text)
         else:
             write_atomically(path, text.encode())
+        if name == "github":
+            job_summary(record)
 
 
 def _print(text: str) -> None:
@@ -67,14 +68,16 @@ def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None)
 
 
 def merge(records: Sequence[Record]) -> Record:
-    """One record of several runs' cases.
+    """One record of several runs' cases, or of all shards of one run.
 
     Raises:
-        UsageError: When two records hold a case of the same name.
+        UsageError: When two records hold a case of the same name, or shards do not fit together.
     """
     first = records[0]
     if len(records) == 1:
         return first
+    if any(record.plan.shard for record in records):
+        return merge_shards(records)
     scopes = {(tuple(sorted(r.plan.threats.items())), r.plan.rounding_bits) for r in records}
     if len(scopes) > 1:
         raise UsageError(
@@ -95,6 +98,15 @@ def merge(records: Sequence[Record]) -> Record:
     return msgspec.structs.replace(
         first, plan=plan, results=results, summary=summarise(plan, results), execution=execution
     )
+
+
+def compare(old: Path, new: Path, formats: Sequence[str]) -> int:
+    """Render a record with what changed since another; returns its exit code relative to that."""
+    outputs = [parse_format(text) for text in formats] or [("text", None)]
+    then, now = read_record(old), read_record(new)
+    record = baselines.compare(now, baselines.state_of(then))
+    render_all(record, outputs)
+    return record.summary.exit_code
 
 
 def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> None:

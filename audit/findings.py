@@ -19,9 +19,11 @@ def with_findings(
     def add(rule: str, message: str) -> None:
         found.append(Finding.about(planned, rule, message))
 
-    if result.verdict == "refuted":
+    if result.role == "null" and result.verdict != "error" and not result.silent:
+        add("DP040", _heard(result))
+    elif result.verdict == "refuted":
         add("DP001", refutation(result, planned))
-    if result.verdict == "blind" and result.role != "control":
+    if result.verdict == "blind" and result.role not in ("control", "null"):
         add("DP004", _blindness(result, planned))
     for rule, message in _ladder_findings(result):
         add(rule, message)
@@ -82,6 +84,14 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
     return (
         f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "
         f"Attack: {choice.attack} ({choice.event})."
+    )
+
+
+def _heard(result: CaseResult) -> str:
+    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
+    return (
+        f"certified {certified:.4g} although both sides had the same input: trials are not what "
+        "the bounds take them for, so no verdict of this run about this target counts"
     )
 
 

@@ -17,6 +17,7 @@ from audit.claim import GaussianDp
 from audit.dispersion import blocks_agree
 from audit.evidence import Counts, Evidence
 from audit.findings import disagreement, promise_broken, with_findings
+from audit.measured import log_odds, log_odds_upper
 from audit.power import could_have_caught, gaussian_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import (
@@ -78,7 +79,9 @@ def judge(
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
     caught = reach(planned, choice.epsilon, choice.delta)
-    estimate, upper = _estimate(choice, counted.total, planned.alpha)
+    estimate, upper = _estimate(
+        plan, choice, counted.total, planned.alpha, stopped=stop is not None
+    )
     verdict = _verdict(plan, planned, choice, lower, parameter, caught)
     if twin is not None:
         # Nothing is easier to catch than the box; an estimate below it is noise.
@@ -208,14 +211,14 @@ def _accuracy(choice: Choice, total: Counts) -> int:
     return int(total[0][posterior > 0.5].sum() + total[1][posterior < 0.5].sum())
 
 
-def _estimate(choice: Choice, total: Counts, alpha: float) -> tuple[float, float | None]:
+def _estimate(
+    plan: Plan, choice: Choice, total: Counts, alpha: float, *, stopped: bool
+) -> tuple[float, float | None]:
     right, wrong = (int(side.sum()) for side in right_and_wrong(choice, total))
     if right + wrong == 0:
         return 0.0, None
-    share = (right + 0.5) / (right + wrong + 1)
-    upper = bounds.clopper_pearson_upper(right, right + wrong, alpha)
-    odds = math.log(upper / (1 - upper)) if upper < 1 else math.inf
-    return max(0.0, math.log(share / (1 - share))), finite(max(0.0, odds))
+    upper = log_odds_upper(right, wrong, alpha, early_stop=plan.early_stop, stopped=stopped)
+    return log_odds(right, wrong), finite(upper)
 
 
 def _verdict(

@@ -38,6 +38,7 @@ class Settings:
         early_stop: End a case at the first block at which it is refuted.
         bits: Put floating-point rounding in scope: nothing is rounded before the attacks see it.
         blind_factor: A case is blind when it could not have caught this multiple of its claim.
+        profile: The named settings that these are, if any.
     """
 
     trials: int = 20_000
@@ -46,6 +47,7 @@ class Settings:
     early_stop: bool = True
     bits: bool = False
     blind_factor: float = 2.0
+    profile: str = ""
 
     def __post_init__(self) -> None:
         if self.trials < FEWEST_TRIALS:
@@ -132,6 +134,7 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
         threats={"bits": settings.bits, "duration": False},
         rounding_bits=0 if settings.bits else BITS,
         cases=tuple(case.planned for case in cases),
+        profile=settings.profile,
     )
     return plan, cases
 

@@ -9,7 +9,7 @@ import msgspec
 
 from audit.claim import AnyClaim
 
-Role = Literal["subject", "control", "informational"]
+Role = Literal["subject", "control", "informational", "null"]
 
 
 class PairSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,8 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: Unique name.
         target: What is audited: a catalogue name or ``module:attr``.
-        role: Whether it gates (``subject``), must be refuted (``control``) or only reports.
+        role: Whether it gates (``subject``), must be refuted (``control``), only reports
+            (``informational``), or plays equal inputs and must certify nothing (``null``).
         claim: What it promises.
         view: The audited projection.
         pairs: The pairs that scouting may choose from.
@@ -102,6 +103,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         cases: The cases, in order.
         confirm_seed: Root of the streams on which refutations had to be confirmed; each of the
             two runs has half of `alpha` then. None without.
+        profile: The named settings that the run was made with; empty for none.
+        shard: ``(i, n)`` when only every n-th case is played, from the i-th on; alpha is divided
+            over the whole plan all the same. None for a whole run.
     """
 
     seed: int
@@ -113,6 +117,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rounding_bits: int
     cases: tuple[PlannedCase, ...]
     confirm_seed: int | None = None
+    profile: str = ""
+    shard: tuple[int, int] | None = None
+
+    @property
+    def due(self) -> tuple[PlannedCase, ...]:
+        """The cases that this run plays: all of them, or those of its shard."""
+        if self.shard is None:
+            return self.cases
+        first, step = self.shard
+        return self.cases[first - 1 :: step]
 
     def digest(self) -> str:
         """Identity of the plan: equal plans, equal records."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
+from audit.change import Change as Change
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.evidence import Evidence
@@ -172,6 +173,12 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict == "refuted" or bool(rules & CONVICTING)
 
     @property
+    def silent(self) -> bool:
+        """Whether it was played and nothing was certified, as it must be on equal inputs."""
+        certified = max(self.epsilon_lower, self.parameter_lower or 0.0)
+        return self.verdict != "error" and certified == 0
+
+    @property
     def evidence(self) -> Evidence:
         """The evidence table."""
         bins = len(self.choice.posterior) if self.choice else 0
@@ -201,6 +208,7 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
         jobs: Worker processes.
         case_seconds: Busy seconds per case.
         complete: False for a partial record of an interrupted run.
+        locations: Per case the file and line of its claim, where they are known.
     """
 
     started: str
@@ -208,6 +216,7 @@ class Execution(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     case_seconds: dict[str, float] = {}
     complete: bool = True
+    locations: dict[str, str] = {}
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,12 +227,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         sentence: The outcome in one sentence; it never says that anything *is private*.
         verdicts: Number of cases per verdict.
         findings: All findings, cases in order.
+        changes: Per case what changed since the baseline; None without a baseline.
     """
 
     exit_code: int
     sentence: str
     verdicts: dict[str, int]
     findings: tuple[Finding, ...] = ()
+    changes: dict[str, Change] | None = None
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,11 +46,13 @@ class ClaimRefuted(Rule):
 
 
 class WorseThanBaseline(Rule):
-    """An accepted refutation has become worse, or a case outside the baseline is refuted.
+    """A case leaks more than it did in its baseline, accepted or still within its claim.
 
-    Cause: the certified lower bound now lies above the upper estimate stored in the baseline.
+    Cause: the lower limit of what the frozen rule measures, and the certified bound too, now lie
+    above the upper confidence limit of what the same attack measured then. If no rule measures
+    more than then, this happens with probability at most the alphas of both runs together.
 
-    Effect: the run fails (exit code 1), although the case had been accepted.
+    Effect: a subject fails the run (exit code 1), even if its refutation had been accepted.
 
     Remedy: find what changed since the baseline; accept the new state only with a new reason.
     """
@@ -164,8 +166,8 @@ class TrialsDependent(Rule):
 class WeakerAudit(Rule):
     """The audit is weaker than the one in its baseline.
 
-    Cause: fewer trials, a missing attack or pair: the smallest violation that could have been
-    caught has grown well beyond the baseline's.
+    Cause: fewer trials, or the attack or pair that testified is no longer offered: the smallest
+    violation that could have been caught has grown well beyond the baseline's.
 
     Effect: no verdict (exit code 3).
 
@@ -263,6 +265,35 @@ class TrialEndedProcess(Rule):
 
     code = "DP030"
     title = "a trial ended its process"
+
+
+class NullTestFailed(Rule):
+    """Something was certified although both sides were played on the same input.
+
+    Cause: trials depend on each other or on time, the target keeps state, or the audit itself is
+    at fault. By chance it happens with probability at most the share of alpha of the case.
+
+    Effect: no verdict (exit code 3): what is certified from nothing is no evidence.
+
+    Remedy: run ``python -m audit check TARGET`` and make trials independent.
+    """
+
+    code = "DP040"
+    title = "null test certified something"
+
+
+class AcceptanceLapsed(Rule):
+    """A refutation had been accepted until a date that has passed.
+
+    Cause: the baseline names an expiry date for the acceptance.
+
+    Effect: the refutation fails the run (exit code 1) like a new one.
+
+    Remedy: mend the implementation, or accept it again with a reason and a new date.
+    """
+
+    code = "DP041"
+    title = "acceptance has lapsed"
 
 
 RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}

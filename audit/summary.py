@@ -1,73 +1,109 @@
-"""The run in one place: exit code, one sentence, all findings."""
+"""The run in one place: how each case stands, exit code, one sentence, all findings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from audit.record import CaseResult, Finding, Plan, Summary
+from audit.record import CaseResult, Change, Finding, Plan, Record, Summary
 
 CLEAN, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
+
+Standing = Literal["failed", "unclear", "accepted", "passed"]
+_UNCOMPARABLE = ("weaker audit", "other claim", "absent")
 
 
 def summarise(
     plan: Plan,
     results: Sequence[CaseResult],
-    accepted: frozenset[str] = frozenset(),
+    changes: Mapping[str, Change] | None = None,
     extra: Sequence[Finding] = (),
 ) -> Summary:
     """Summary of a run.
 
     Args:
-        plan: The plan; cases without a result count as having no verdict.
+        plan: The plan; cases that were due and have no result count as having no verdict.
         results: Finished cases.
-        accepted: Cases whose refutation the baseline accepts.
-        extra: Findings from the comparison with a baseline.
+        changes: What changed since the baseline; None without one.
+        extra: Findings from the comparison with it.
     """
-    findings = tuple(f for result in results for f in result.findings) + tuple(extra)
-    code = exit_code(plan, results, accepted, extra)
+    stands = standings(plan, results, changes)
+    code = exit_code(stands)
     return Summary(
         exit_code=code,
-        sentence=_sentence(results, accepted, code),
+        sentence=_sentence(results, stands, code),
         verdicts=dict(Counter(result.verdict for result in results)),
-        findings=findings,
+        findings=tuple(f for result in results for f in result.findings) + tuple(extra),
+        changes=None if changes is None else dict(changes),
     )
 
 
-def exit_code(
-    plan: Plan,
-    results: Sequence[CaseResult],
-    accepted: frozenset[str] = frozenset(),
-    extra: Sequence[Finding] = (),
-) -> int:
+def standing_of(record: Record) -> dict[str, Standing]:
+    """How every case of a record stands, cases of its baseline that it lacks included."""
+    return standings(record.plan, record.results, record.summary.changes)
+
+
+def standings(
+    plan: Plan, results: Sequence[CaseResult], changes: Mapping[str, Change] | None = None
+) -> dict[str, Standing]:
+    """How every case stands: ``failed`` (exit code 1), ``unclear`` (3), ``accepted``, ``passed``.
+
+    Args:
+        plan: The plan.
+        results: Finished cases.
+        changes: What changed since the baseline.
+    """
+    changes = changes or {}
+    stands: dict[str, Standing] = {case.name: "unclear" for case in plan.due}
+    stands |= {name: "unclear" for name, change in changes.items() if change.status == "absent"}
+    return stands | {r.name: _standing(r, changes.get(r.name)) for r in results}
+
+
+def _standing(result: CaseResult, change: Change | None) -> Standing:
+    status, accepted = (change.status, change.accepted) if change else ("", False)
+    gates, refuted = result.role == "subject", result.verdict == "refuted"
+    if gates and (status == "worse" or (refuted and not accepted)):
+        return "failed"
+    if status in _UNCOMPARABLE or not _conclusive(result):
+        return "unclear"
+    return "accepted" if gates and refuted else "passed"
+
+
+def _conclusive(result: CaseResult) -> bool:
+    if result.role == "control":
+        return result.found_out
+    if result.role == "null":
+        return result.silent
+    return result.role == "informational" or result.verdict in ("refuted", "unrefuted")
+
+
+def exit_code(stands: Mapping[str, Standing]) -> int:
     """1 refuted or worse than the baseline, 3 no verdict, 0 clean; 1 goes before 3."""
-    subjects = [result for result in results if result.role == "subject"]
-    controls = [result for result in results if result.role == "control"]
-    refuted = [r for r in subjects if r.verdict == "refuted" and r.name not in accepted]
-    if refuted or any(finding.rule == "DP002" for finding in extra):
+    if "failed" in stands.values():
         return REFUTED
-    unclear = any(result.verdict in ("blind", "error") for result in subjects)
-    missed = not all(result.found_out for result in controls)
-    unfinished = len(results) < len(plan.cases)
-    weaker = any(finding.rule == "DP010" for finding in extra)
-    return NO_VERDICT if unclear or missed or unfinished or weaker else CLEAN
+    return NO_VERDICT if "unclear" in stands.values() else CLEAN
 
 
-def _sentence(results: Sequence[CaseResult], accepted: frozenset[str], code: int) -> str:
+def _sentence(results: Sequence[CaseResult], stands: Mapping[str, Standing], code: int) -> str:
     subjects = [result for result in results if result.role == "subject"]
-    refuted = [r.name for r in subjects if r.verdict == "refuted" and r.name not in accepted]
+    failed = [result for result in subjects if stands[result.name] == "failed"]
+    refuted = [result.name for result in failed if result.verdict == "refuted"]
     if refuted:
-        names = ", ".join(refuted[:3]) + (" and others" if len(refuted) > 3 else "")
-        return f"{len(refuted)} of {_count(len(subjects), 'audited claim')} refuted: {names}."
-    if code == REFUTED:
-        return "An accepted refutation has become worse than its baseline."
+        return (
+            f"{len(refuted)} of {_count(len(subjects), 'audited claim')} refuted: {_few(refuted)}."
+        )
+    if failed:
+        return f"Leaks more than its baseline: {_few([result.name for result in failed])}."
     if code == NO_VERDICT:
-        return "No verdict: a case is blind or failed, a control was not caught, or it is weaker."
-    controls_caught = sum(result.role == "control" for result in results)
-    controls = (
-        f"; {_count(controls_caught, 'known-broken control')} caught" if controls_caught else ""
-    )
+        return f"No verdict: {_few([name for name, how in stands.items() if how == 'unclear'])}."
+    caught = sum(result.role == "control" for result in results)
+    controls = f"; {_count(caught, 'known-broken control')} caught" if caught else ""
     return f"None of {_count(len(subjects), 'audited claim')} refuted{controls}."
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,32 +1,50 @@
 """Reports: every format is a pure function of a record.
 
-A format is one line in `FORMATS`; its module is imported when the format is asked for, so that
-the text report needs neither the template engine nor the plotting library.
+A format is one line in `FORMATS`, or an entry point of the group ``audit.renderers`` of an
+installed package: a function ``(record, *, width, color) -> str``. Its module is imported when the
+format is asked for, so that the text report needs neither the template engine nor the plotting
+library.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 from audit.entrypoints import add, load, points
 from audit.errors import UsageError
 from audit.record import Record
 
+GROUP = "audit.renderers"
 FORMATS: dict[str, str] = {
     "text": "audit.render.text:render_text",
     "json": "audit.render.document:render_json",
     "markdown": "audit.render.markdown:render_markdown",
     "html": "audit.render.page:render_html",
+    "junit": "audit.render.junit:render_junit",
+    "sarif": "audit.render.sarif:render_sarif",
+    "github": "audit.render.github:render_github",
 }
 
 
 def formats() -> dict[str, str]:
     """All formats: ours, and those of the entry points ``audit.renderers``, by ``module:attr``."""
     found = dict(FORMATS)
-    for point in points("audit.renderers"):
+    for point in points(GROUP):
         load(point)
         add(found, {point.name: point.value}, point)
     return found
+
+
+def known(name: str) -> str:
+    """The name of a format.
+
+    Raises:
+        UsageError: For an unknown format.
+    """
+    if name not in formats():
+        raise UsageError(f"format {name!r}: expected one of {', '.join(formats())}")
+    return name
 
 
 def render(record: Record, name: str, *, width: int = 100, color: bool = False) -> str:
@@ -42,18 +60,27 @@ def render(record: Record, name: str, *, width: int = 100, color: bool = False) 
         The report, ending with a newline.
 
     Raises:
-        UsageError: For an unknown format, or a record whose results do not fit its plan.
+        UsageError: For an unknown format, a renderer that cannot be imported, or a record whose
+            results do not fit its plan.
     """
-    known_formats = formats()
-    if name not in known_formats:
-        raise UsageError(f"format {name!r}: expected one of {', '.join(known_formats)}")
-    known = {case.name for case in record.plan.cases}
-    strays = [result.name for result in record.results if result.name not in known]
+    renderer = _renderer(known(name))
+    planned = {case.name for case in record.plan.cases}
+    strays = [result.name for result in record.results if result.name not in planned]
     if strays:
         raise UsageError(
             f"record: expected every result to be planned, but the plan lacks {strays[0][:100]!r};"
             " give a record as `run` wrote it"
         )
-    module, _, attr = known_formats[name].partition(":")
-    text: str = getattr(importlib.import_module(module), attr)(record, width=width, color=color)
-    return text
+    return renderer(record, width=width, color=color)
+
+
+def _renderer(name: str) -> Callable[..., str]:
+    module, _, attr = formats()[name].partition(":")
+    try:
+        found: Callable[..., str] = getattr(importlib.import_module(module), attr)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"format {name!r}: cannot import {formats()[name]}: {error}; mend or uninstall the "
+            "package that offers it"
+        ) from None
+    return found

@@ -31,6 +31,8 @@ LABELS: Mapping[str, str] = {
     "error": "Error",
     "caught": "Caught, as it must be",
     "missed": "NOT caught",
+    "silent": "Nothing certified, as it must be",
+    "heard": "Certified from NOTHING",
 }
 ONE_RUN = ("one-run", "trade-off", "e-value")
 TESTS: Mapping[str, str] = {
@@ -42,14 +44,17 @@ ROLES: Mapping[str, str] = {
     "subject": "subject",
     "control": "control, known to be broken",
     "informational": "informational, does not gate",
+    "null": "null test, the same input twice",
 }
 
 
 def badge(result: CaseResult) -> str:
     """Key of `LABELS`: the verdict as a reader must take it, given the role of the case."""
-    if result.role != "control":
-        return result.verdict
-    return "caught" if result.found_out else "missed"
+    if result.role == "control":
+        return "caught" if result.found_out else "missed"
+    if result.role == "null" and result.verdict != "error":
+        return "silent" if result.silent else "heard"
+    return result.verdict
 
 
 def label(result: CaseResult) -> str:
@@ -60,7 +65,7 @@ def label(result: CaseResult) -> str:
 
 def needs_attention(result: CaseResult) -> bool:
     """Whether the case is anything but an unrefuted claim or a control that was caught."""
-    return badge(result) not in ("unrefuted", "caught")
+    return badge(result) not in ("unrefuted", "caught", "silent")
 
 
 def claimed_epsilon(result: CaseResult) -> float | None:
@@ -71,6 +76,8 @@ def claimed_epsilon(result: CaseResult) -> float | None:
 def verdict_sentence(result: CaseResult) -> str:
     """The verdict of a case in one sentence."""
     opening = LABELS[badge(result)]
+    if opening in (LABELS["silent"], LABELS["heard"]):
+        return f"{opening}: {played(result)} on the same input twice certified {_anything(result)}."
     tails = {
         "refuted": _refuted,
         "unrefuted": _unrefuted,
@@ -80,6 +87,10 @@ def verdict_sentence(result: CaseResult) -> str:
     tail = tails[result.verdict](result)
     extra = " This case only reports; it does not gate." if result.role == "informational" else ""
     return f"{opening}: {tail}.{extra}"
+
+
+def _anything(result: CaseResult) -> str:
+    return floor(max(result.epsilon_lower, result.parameter_lower or 0.0))
 
 
 def _refuted(result: CaseResult) -> str:
@@ -165,7 +176,7 @@ def false_alarm_sentence(record: Record) -> str:
     often = f"{round(1 / alpha):,}" if alpha > 0 else "infinitely many"
     return (
         "Taken together, the certified statements of this run are wrong with probability at most"
-        f" {number(alpha)}; expected: at most one false alarm in {often} runs."
+        f" {number(alpha)}; expected false alarms: at most 1 in {often} runs."
     )
 
 
@@ -187,7 +198,7 @@ def rounding_sentence(record: Record) -> str:
 
 def progress_sentence(record: Record) -> str:
     """A warning about planned cases without a result; empty when there are none."""
-    planned, done = len(record.plan.cases), len(record.results)
+    planned, done = len(record.plan.due), len(record.results)
     if record.execution.complete and planned == done:
         return ""
     return (
@@ -196,19 +207,52 @@ def progress_sentence(record: Record) -> str:
     )
 
 
+_PROFILES = {
+    "quick": "Quick profile: few trials, so only gross violations can be seen; this record cannot"
+    " become a baseline.",
+    "nightly": "Nightly profile: many trials on a fresh seed, with controls, null tests and"
+    " planted twins.",
+}
+
+
+def mode_sentence(record: Record) -> str:
+    """What sort of run it was, where a reader must know; empty for a whole run of full size."""
+    plan = record.plan
+    parts = [_PROFILES[plan.profile]] if plan.profile in _PROFILES else []
+    if plan.shard:
+        shard, shards = plan.shard
+        parts.append(
+            f"Shard {shard} of {shards}: {len(plan.due)} of {len(plan.cases)} planned cases; the "
+            "error rate is that of the whole plan."
+        )
+    return " ".join(parts)
+
+
+def change_lines(record: Record) -> list[str]:
+    """What changed since the baseline, one line per case; empty without a baseline."""
+    changes = record.summary.changes
+    if changes is None:
+        return []
+    told = [
+        f"{change.status}: {one_line(name, 200)} ({one_line(change.note)})"
+        for name, change in changes.items()
+    ]
+    return told or ["nothing: every case is as it was"]
+
+
 def verdict_counts(record: Record) -> list[tuple[str, str, int]]:
     """Key, label and number of cases per verdict; the four verdicts on claims always appear."""
     keys = [badge(result) for result in record.results]
     return [
         (key, label, keys.count(key))
         for key, label in LABELS.items()
-        if key in keys or key not in ("caught", "missed")
+        if key in keys or key not in ("caught", "missed", "silent", "heard")
     ]
 
 
 def notable(record: Record) -> list[Finding]:
-    """Findings worth a reader's time: all but those of controls that were caught."""
-    caught = {result.name for result in record.results if badge(result) == "caught"}
+    """Findings worth a reader's time: all but those of controls and null tests that went well."""
+    caught = {result.name for result in record.results if badge(result) in ("caught", "silent")}
     return [finding for finding in record.summary.findings if finding.case not in caught]
 
 
@@ -246,6 +290,7 @@ def settings(record: Record) -> list[tuple[str, str]]:
     plan, environment, run = record.plan, record.environment, record.execution
     packages = [f"{one_line(n, 60)} {one_line(v, 60)}" for n, v in environment.packages.items()]
     return [
+        ("Profile", one_line(plan.profile, 60) or NOTHING),
         ("Seed", str(plan.seed)),
         ("Alpha of the run", number(plan.alpha)),
         ("Trials per case", whole(plan.trials)),

@@ -22,8 +22,17 @@ STYLES = {
     "error": "magenta",
     "caught": "green",
     "missed": "bold red",
+    "silent": "green",
+    "heard": "bold red",
 }
-SHORT = {**say.LABELS, "caught": "Caught", "missed": "NOT CAUGHT", "refuted": "REFUTED"}
+SHORT = {
+    **say.LABELS,
+    "caught": "Caught",
+    "missed": "NOT CAUGHT",
+    "refuted": "REFUTED",
+    "silent": "Nothing seen",
+    "heard": "FALSE ALARM",
+}
 FEW_CASES = 10
 LONGEST_NAME = 80
 
@@ -42,6 +51,7 @@ def render_text(record: Record, *, width: int, color: bool) -> str:
             console.print("* informational: reports only, does not gate", style="dim")
         _verdicts(console, record)
     _sweeps(console, record)
+    _changes(console, record)
     for finding in say.notable(record):
         _finding(console, finding)
     _footer(console, record)
@@ -75,6 +85,8 @@ def _header(console: Console, record: Record) -> None:
     plan, run = record.plan, record.execution
     console.print(clean(record.summary.sentence), style="bold")
     console.print(say.false_alarm_sentence(record))
+    if mode := say.mode_sentence(record):
+        console.print(mode, style="yellow")
     if progress := say.progress_sentence(record):
         console.print(progress, style="yellow")
     stop = "with early stopping" if plan.early_stop else "without early stopping"
@@ -129,7 +141,7 @@ def _verdicts(console: Console, record: Record) -> None:
     hidden = len(record.results) - len(shown)
     if hidden:
         more = count(hidden, "more case", "more cases")
-        console.print(f"{more}: not refuted, or a control that was caught.")
+        console.print(f"{more}: not refuted, or a control or null test that went as it must.")
 
 
 def _sweeps(console: Console, record: Record) -> None:
@@ -146,6 +158,18 @@ def _sweeps(console: Console, record: Record) -> None:
         console.print(one_line(swept.title, LONGEST_NAME), style="bold")
         console.print(table)
         console.print(swept.sentence)
+
+
+def _changes(console: Console, record: Record) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines = say.change_lines(record)
+    if lines:
+        console.print()
+        console.print("Since the baseline", style="bold")
+    for line in lines:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def _finding(console: Console, finding: Finding) -> None:

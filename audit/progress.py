@@ -1,0 +1,36 @@
+"""Progress on stderr: a bar on a terminal, a line per finished case elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sized
+from contextlib import contextmanager
+
+import click
+
+from audit.engine import Progress
+
+
+@contextmanager
+def progress_of(cases: Sized) -> Iterator[Progress]:
+    """Something that the engine tells a case and its finished share."""
+    if not sys.stderr.isatty():
+        yield _line_per_case
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("auditing", total=len(cases))
+        shares: dict[str, float] = {}
+
+        def update(case: str, share: float) -> None:
+            shares[case] = share
+            bars.update(task, completed=sum(shares.values()), description=case[-40:])
+
+        yield update
+
+
+def _line_per_case(case: str, share: float) -> None:
+    if share >= 1.0:
+        click.echo(f"done: {case}", err=True)
