@@ -19,7 +19,9 @@ from scipy import special
 from audit.attack import Game
 from audit.claim import AnyClaim
 from audit.errors import UsageError
+from audit.exact import difference
 from audit.mechanism import Mechanism
+from audit.memory import repeats_its_answer
 from audit.pair import Pair
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views, concatenate
@@ -139,6 +141,7 @@ def check_mechanism(
     game = Game(mechanism, pairs[0], view or claim.view)
     before = snapshot(pairs[0].left)
     try:
+        remembers = repeats_its_answer(game, "check", seed)
         groups = batch_views(game, "check", seed, 16)
     except UsageError:
         raise
@@ -153,11 +156,23 @@ def check_mechanism(
     lines.append(Check("inputs kept", same, "unchanged" if same else "run changed its input"))
     seeded = same_seed_same_view(game, "check", seed, 8)
     lines.append(Check("seeding", seeded, "same seed, same view" if seeded else "draws elsewhere"))
+    memory = "repeats its first answer without drawing" if remembers else "no answer kept"
+    lines.append(Check("memory", not remembers, memory))
     apart = independent(groups)
     note = "trials independent" if apart else "trials of one call share draws"
     lines.append(Check("independence", apart, note))
+    lines.append(_sensitivity(game, claim))
     lines.append(_picklable(mechanism))
     return lines
+
+
+def _sensitivity(game: Game, claim: AnyClaim) -> Check:
+    """An exact statement about runs without noise; nothing where nothing exact can be said."""
+    found = difference(game)
+    if found is None:
+        return Check("sensitivity", True, "nothing exact can be said about runs without noise")
+    complaint = found.complaint(claim)
+    return Check("sensitivity", not complaint, complaint or str(found))
 
 
 def _check_pairs(pairs: Sequence[Pair], claim: AnyClaim) -> Check:

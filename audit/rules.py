@@ -249,6 +249,56 @@ class NotConfirmed(Rule):
     title = "refuted once, not confirmed"
 
 
+class NoiseFreeDifference(Rule):
+    """Without noise, the outputs of the pair differ by more than the noise was made for.
+
+    Cause: both inputs were played with the noise switched off, and then with every single draw
+    switched on in turn. So it is known exactly how far the noise must move to turn one output into
+    the other: further than the claim allows, or no such move exists. A wrong sensitivity does
+    this, and one draw for several numbers.
+
+    Effect: none on the verdict. It is an exact statement about noise-free runs of this code on this
+    pair, not a refutation, which takes runs with noise.
+
+    Remedy: compare the sensitivity that the noise is calibrated for with how far one record moves
+    everything that is released.
+    """
+
+    code = "DP020"
+    title = "noise-free runs differ too much"
+
+
+class SmallSeedSpace(Rule):
+    """Views repeat as if all randomness came from a small set of seeds.
+
+    Cause: trials with independent generators gave the same view, to the last bit, although it
+    holds several numbers that hardly repeat one by one. So the mechanism seeds a generator of its
+    own with few bits, or reads its noise from a table.
+
+    Effect: none on the verdict. Whoever knows the code can try all seeds and undo the noise.
+
+    Remedy: draw from the generator that is handed in, or seed with 128 bits of entropy.
+    """
+
+    code = "DP021"
+    title = "few seeds"
+
+
+class StateBetweenTrials(Rule):
+    """What was played before shows in the view.
+
+    Cause: a trial played again with the same generator state, after other trials, gave another
+    view. A cache, a counter or a clock survives the call.
+
+    Effect: none on the verdict by itself; dependent trials that disagree void it (DP009).
+
+    Remedy: build all state inside the call.
+    """
+
+    code = "DP022"
+    title = "state shared between trials"
+
+
 RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}
 
 

@@ -18,8 +18,10 @@ from audit.attack import Game
 from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
+from audit.exact import difference
 from audit.freeze import Budget, Frozen, choose, freeze
-from audit.mechanism import FAILURES
+from audit.mechanism import FAILURES, capability
+from audit.memory import repeats_its_answer
 from audit.plan import Case
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase
@@ -134,6 +136,7 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     winner = next(track for track in tracks if track.best is frozen)
     ladder = climb(frozen.game, planned, plan.seed)
     twin = twin_epsilon(frozen, planned, plan.seed)
+    notes += _noise_free(frozen.game, planned)
     seconds = time.perf_counter() - started
     return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
 
@@ -143,6 +146,11 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     planned = case.planned
     size = min(64, max(4, int(planned.trials * _CONTRACT_SHARE / 8)))
     game = Game(case.mechanism, case.pairs[0], planned.view)
+    if repeats_its_answer(game, planned.name, plan.seed):
+        raise MechanismError(
+            "the first run drew random numbers, later ones drew none and repeated its answer, so "
+            "trials are not independent. Clear or drop the cache between runs"
+        )
     notes = []
     if not same_seed_same_view(game, planned.name, plan.seed, size):
         message = "two plays from the same generator state differ; draw all randomness from rng"
@@ -156,6 +164,15 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
         message = "trials of one call depend on each other; each is played in a call of its own"
         notes.append(Finding.about(planned, "DP009", message))
     return tuple(notes), singly, 10 * size
+
+
+def _noise_free(game: Game, planned: PlannedCase) -> tuple[Finding, ...]:
+    """What the pair does without noise, where the mechanism says how much noise it adds."""
+    if capability(game.mechanism, "declared_scale") is None:
+        return ()
+    found = difference(game)
+    message = found.complaint(planned.claim) if found else ""
+    return (Finding.about(planned, "DP020", message),) if message else ()
 
 
 def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int, int, int]]:
