@@ -27,7 +27,7 @@ def examine(
     view: str = "",
     attacks: Sequence[str] | None = None,
     early_stop: bool = True,
-    bits: bool = False,
+    threats: Sequence[str] = (),
     group: int = 1,
     jobs: int = 1,
 ) -> CaseResult:
@@ -45,7 +45,7 @@ def examine(
         view: Audited projection of the output; the claim's own when empty.
         attacks: Names of attacks; the whole battery when omitted.
         early_stop: Stop as soon as the claim is refuted.
-        bits: Put floating-point rounding in scope.
+        threats: Opt-in threats to put in scope: ``bits``, ``duration``, ``seed``.
         group: How many changed records the claim speaks of (see `Claim.group`).
         jobs: Worker processes; no result depends on it.
 
@@ -75,7 +75,9 @@ def examine(
         group=group,
         command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",
     )
-    settings = Settings(trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, bits=bits)
+    settings = Settings(
+        trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, threats=tuple(threats)
+    )
     plan, cases = make_plan([request], settings)
     return run(plan, cases, Workers(jobs=jobs)).results[0]
 

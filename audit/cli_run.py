@@ -88,10 +88,11 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     help="End a case as soon as it is refuted.",
 )
 @click.option(
-    "--bits/--no-bits",
-    default=False,
-    show_default=True,
-    help="Put floating-point rounding in scope.",
+    "--threat",
+    "threats",
+    multiple=True,
+    metavar="NAME",
+    help="Put an opt-in threat in scope: bits, duration or seed; repeatable.",
 )
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.option(

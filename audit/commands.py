@@ -57,7 +57,7 @@ class RunOptions:
     jobs: int
     backend: str
     early_stop: bool
-    bits: bool
+    threats: tuple[str, ...]
     baseline: Path | None
     out: Path
     formats: tuple[str, ...]
@@ -82,7 +82,7 @@ class RunOptions:
             alpha=self.alpha,
             seed=self.seed,
             early_stop=self.early_stop,
-            bits=self.bits,
+            threats=self.threats,
         )
 
 
@@ -120,7 +120,7 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in ("pairs", "attacks", "data", "resume", "bits", "group", "confirm"):
+    for name in ("pairs", "attacks", "data", "resume", "threats", "group", "confirm"):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:

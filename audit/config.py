@@ -61,7 +61,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         out: As ``--out``.
         baseline: As ``--baseline``.
         early_stop: As ``--early-stop / --no-early-stop``.
-        bits: As ``--bits``.
+        threats: As ``--threat``.
         case: The cases.
     """
 
@@ -72,7 +72,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     out: str | None = None
     baseline: str | None = None
     early_stop: bool | None = None
-    bits: bool | None = None
+    threats: list[str] | None = None
     case: list[CaseConfig] = []
 
     def defaults(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def merge(records: Sequence[Record]) -> Record:
     scopes = {(tuple(sorted(r.plan.threats.items())), r.plan.rounding_bits) for r in records}
     if len(scopes) > 1:
         raise UsageError(
-            "records of different scope cannot be merged: threats or rounding differ (--bits); "
+            "records of different scope cannot be merged: threats or rounding differ (--threat); "
             "report them one by one"
         )
     cases = tuple(case for record in records for case in record.plan.cases)

@@ -140,7 +140,11 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
 
     Trials that raise have NaN in every column, and say so in their form.
     """
-    singles = [_single(mechanism, data, child) for child in rng.spawn(n)]
+    return gather([play_once(mechanism, data, child) for child in rng.spawn(n)], n)
+
+
+def gather(singles: Sequence[Any], n: int) -> Views:
+    """Views of `n` trials of `play_once`, as one block."""
     rows = [i for i, single in enumerate(singles) if isinstance(single, Mapping)]
     if not rows or not _same_shapes([singles[i] for i in rows]):
         return collect(singles, n)
@@ -157,7 +161,8 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
     return Views(form, columns)
 
 
-def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
+def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
+    """What one trial in a call of its own emitted, or the exception that it ended in."""
     try:
         emitted = mechanism.run(data, 1, rng)
     except UsageError:

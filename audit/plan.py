@@ -17,6 +17,7 @@ from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
+from audit.threats import in_scope
 
 _SCOUT_SHARE = 0.25
 _USUAL_TRIALS = 20_000
@@ -35,7 +36,7 @@ class Settings:
         alpha: Probability that any certified statement of the run is wrong.
         seed: Root of all random streams.
         early_stop: End a case at the first block at which it is refuted.
-        bits: Put floating-point rounding in scope: nothing is rounded before the attacks see it.
+        threats: Opt-in threats that are in scope.
         blind_factor: A case is blind when it could not have caught this multiple of its claim.
     """
 
@@ -43,7 +44,7 @@ class Settings:
     alpha: float = 1e-3
     seed: int = 0
     early_stop: bool = True
-    bits: bool = False
+    threats: tuple[str, ...] = ()
     blind_factor: float = 2.0
 
     def __post_init__(self) -> None:
@@ -53,6 +54,7 @@ class Settings:
             raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha}")
         if self.seed < 0:
             raise UsageError(f"seed: expected an integer >= 0, got {self.seed}")
+        in_scope(self.threats)
         if not self.blind_factor > 1:
             raise UsageError(f"blind_factor: expected a number > 1, got {self.blind_factor}")
 
@@ -128,8 +130,8 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
         trials=settings.trials,
         early_stop=settings.early_stop,
         blind_factor=settings.blind_factor,
-        threats={"bits": settings.bits, "duration": False},
-        rounding_bits=0 if settings.bits else BITS,
+        threats=in_scope(settings.threats),
+        rounding_bits=0 if "bits" in settings.threats else BITS,
         cases=tuple(case.planned for case in cases),
     )
     return plan, cases
@@ -277,6 +279,7 @@ def _command(request: Request, settings: Settings, trials: int, alpha: float) ->
     words = ["python", "-m", "audit", "run", request.word or request.target, *request.options]
     words += ["--trials", str(trials), "--alpha", repr(alpha * request.siblings)]
     words += ["--seed", str(settings.seed)]
-    words += ["--bits"] if settings.bits else []
+    for threat in settings.threats:
+        words += ["--threat", threat]
     words += [] if settings.early_stop else ["--no-early-stop"]
     return shlex.join(words)

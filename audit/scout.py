@@ -25,7 +25,9 @@ from audit.memory import repeats_its_answer
 from audit.plan import Case
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase
+from audit.seeds import seed_findings
 from audit.streams import Phase, Side, stream
+from audit.timing import Clock
 from audit.twin import twin_epsilon
 from audit.view import Views, concatenate
 
@@ -75,12 +77,13 @@ class _Track:
 
     def extend(self, per_side: int, case: str, seed: int) -> None:
         """Play `per_side` more trials on each side; find the rounding grid on the first."""
-        fresh = [
-            self.game.play(
-                side, per_side, stream(seed, case, Phase.SCOUT, tag, self.played, self.index)
-            )
-            for side, tag in ((True, Side.LEFT), (False, Side.RIGHT))
-        ]
+        streams = {
+            left: stream(seed, case, Phase.SCOUT, tag, self.played, self.index)
+            for left, tag in ((True, Side.LEFT), (False, Side.RIGHT))
+        }
+        order = stream(seed, case, Phase.ORDER, Side.LEFT, self.played, self.index)
+        sizes = {True: per_side, False: per_side}
+        fresh = list(self.game.play_sides(sizes, streams, order).values())
         self.played += 2 * per_side
         if self.left is None or self.right is None:
             self.left, self.right = fresh
@@ -95,6 +98,14 @@ class _Track:
         """
         if max(_raised(self)) > 0:
             self.game = replace(self.game, singly=True)
+
+    def rank_durations(self) -> None:
+        """Freeze the durations that others are compared with, and put ranks in their place."""
+        if self.left is None or self.right is None or self.game.clock is not None:
+            return
+        clock = Clock.of(self.left, self.right)
+        self.game = replace(self.game, clock=clock)
+        self.left, self.right = clock.apply(self.left), clock.apply(self.right)
 
     def round_views(self) -> None:
         """Freeze the rounding grid from the views so far and round them."""
@@ -114,8 +125,9 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     planned = case.planned
     given = _inputs(case)
     notes, singly, spent = _contract(case, plan)
+    timed = plan.threats.get("duration", False)
     tracks = [
-        _Track(i, Game(case.mechanism, pair, planned.view, singly=singly))
+        _Track(i, Game(case.mechanism, pair, planned.view, singly=singly, timed=timed))
         for i, pair in enumerate(case.pairs)
     ]
     budget = Budget(planned.claim, sum(planned.blocks), planned.shares.fixed)
@@ -123,6 +135,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         tracks = _keep(tracks, alive)
         for track in tracks:
             track.extend(per_side, planned.name, plan.seed)
+            if track.game.timed:
+                track.rank_durations()
             if plan.rounding_bits:
                 track.round_views()
             _require_returns(track)
@@ -163,7 +177,11 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     if singly:
         message = "trials of one call depend on each other; each is played in a call of its own"
         notes.append(Finding.about(planned, "DP009", message))
-    return tuple(notes), singly, 10 * size
+    spent = 10 * size
+    if plan.threats.get("seed"):
+        found, trials = seed_findings(game, planned, plan.seed)
+        notes, spent = [*notes, *found], spent + trials
+    return tuple(notes), singly, spent
 
 
 def _noise_free(game: Game, planned: PlannedCase) -> tuple[Finding, ...]:
