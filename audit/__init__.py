@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ZeroConcentratedDp,
         parse_claim,
     )
+    from audit.domain import Domain
     from audit.errors import AuditError, MechanismError, UsageError
     from audit.evidence import Evidence
     from audit.mechanism import FunctionMechanism, Mechanism, Played, Policy
@@ -44,6 +45,7 @@ _HOMES = {
         "ZeroConcentratedDp",
         "parse_claim",
     ),
+    "audit.domain": ("Domain",),
     "audit.errors": ("AuditError", "MechanismError", "UsageError"),
     "audit.evidence": ("Evidence",),
     "audit.mechanism": ("FunctionMechanism", "Mechanism", "Played", "Policy"),
@@ -57,6 +59,7 @@ __all__ = [  # noqa: RUF022  (grouped as a reader meets them)
     "examine",
     "assert_unrefuted",
     "Pair",
+    "Domain",
     "PureDp",
     "ApproxDp",
     "GaussianDp",

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from audit.claim import AnyClaim
+from audit.domain import Domain
 from audit.engine import Workers, run
 from audit.errors import UsageError
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
 from audit.record import CaseResult
-from audit.registry import battery
+from audit.registry import battery, proposer
 
 
 def examine(
@@ -20,6 +21,7 @@ def examine(
     *,
     claim: AnyClaim | None = None,
     pairs: Sequence[Pair] = (),
+    domain: Domain | None = None,
     trials: int = 20_000,
     alpha: float = 1e-3,
     seed: int = 0,
@@ -38,6 +40,7 @@ def examine(
             or ``f(data, n, rng)`` with `batched`.
         claim: What it promises; a mechanism's own claim when omitted.
         pairs: Neighbouring inputs; a mechanism's own when omitted. Scouting picks the worst.
+        domain: Where to look for more pairs; a mechanism's own when omitted.
         trials: Mechanism runs in all, scouting included.
         alpha: Probability that the certified bound exceeds the true epsilon.
         seed: Root of all random streams.
@@ -71,6 +74,8 @@ def examine(
         claim=promised,
         attacks=battery(attacks),
         pairs=tuple(pairs),
+        domain=domain,
+        proposer=proposer(),
         view=view,
         group=group,
         command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",

@@ -52,6 +52,12 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     help="Neighbouring inputs as JSON or @FILE.json; repeatable.",
 )
 @click.option(
+    "--domain",
+    default="",
+    metavar="JSON",
+    help='Search pairs in a domain such as \'{"bounds": [0, 1], "sizes": [0, 20]}\' or @FILE.json.',
+)
+@click.option(
     "--column", default="", help="Name of a policy's recorded actions: actions or prices."
 )
 @click.option("--data", type=EXISTING, help="CSV file of your own customers.")
@@ -202,3 +208,20 @@ def accept(record: Path, reasons: tuple[str, ...], expires: str, baseline: Path)
     from audit import documents
 
     documents.accept(record, reasons, expires, baseline)
+
+
+@main.command()
+@click.argument("record", type=EXISTING)
+@click.argument("case", default="")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder of the files; the current one if omitted.",
+)
+def pin(record: Path, case: str, out: Path) -> None:
+    """Store refuted cases of a record, or one of them, as files that run plays again."""
+    from audit import pins
+
+    for path in pins.pin(record, case, out):
+        click.echo(f"pin: {path}")

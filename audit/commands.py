@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from audit import baseline as baselines
-from audit import render, rules
-from audit.cases import Asked, parse_pair, requests_for, select, with_flags
+from audit import pins, render, rules
+from audit.cases import Asked, parse_pair, read_json, requests_for, select, with_flags
 from audit.config import CaseConfig, Config
 from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
@@ -43,6 +43,7 @@ class RunOptions:
     view: str
     relation: str
     pairs: tuple[tuple[str, str], ...]
+    domain: str
     column: str
     data: Path | None
     context: str
@@ -109,6 +110,7 @@ def run(config: Config, options: RunOptions) -> int:
         record = play(plan, cases, workers)
         if options.confirm and record.execution.complete:
             record = confirm(record, requests, settings, workers)
+    notes = [*notes, *pins.no_longer(record, options.targets)]
     return _finish(record, notes, old, outputs, options)
 
 
@@ -169,11 +171,13 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         "pairs": [parse_pair(left, right) for left, right in options.pairs],
         "trials": options.trials if options.insist else 0,
         "group": options.group,
+        "domain": read_json(options.domain, "--domain") if options.domain else None,
     }
     settings = steps_of(options.sweep)
-    requests: list[Request] = []
+    pinned, targets = pins.pinned(options.targets)
+    requests = [request for request, _ in pinned]
     notes: list[Finding] = []
-    for case in select(options.targets, config.case):
+    for case in select(targets, config.case) if targets or not pinned else ():
         origin = "--claim" if options.claim else "the configuration"
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
@@ -190,6 +194,7 @@ def _option_words(options: RunOptions, *, configured: bool) -> tuple[str, ...]:
         "claim",
         "view",
         "relation",
+        "domain",
         "column",
         "data",
         "context",

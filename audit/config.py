@@ -35,6 +35,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         attacks: Names of attacks.
         column: Name of a policy's recorded actions: ``actions`` or ``prices``.
         group: How many records differ; the claim is what the stated one implies for so many.
+        domain: Where to look for pairs: `audit.Domain` as a table.
     """
 
     target: str
@@ -48,6 +49,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     attacks: list[str] = []
     column: str = ""
     group: int = 1
+    domain: dict[str, Any] | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

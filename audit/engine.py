@@ -276,7 +276,7 @@ def play_blocks(
 
 def _judge(plan: Plan, trial: _Trial) -> CaseResult:
     scouted = trial.scouted
-    return judge(
+    result = judge(
         plan,
         trial.case.planned,
         scouted.frozen.choice,
@@ -287,6 +287,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         twin=scouted.twin,
         notes=scouted.notes,
     )
+    return msgspec.structs.replace(result, searched=scouted.tried)
 
 
 def environment() -> Environment:

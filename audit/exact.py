@@ -74,26 +74,30 @@ def _allowed(claim: AnyClaim, family: str) -> float | None:
     return gaussian_mu(epsilon, delta) if delta > 0 else None
 
 
-def difference(game: Game) -> Difference | None:
+def difference(game: Game, most: int = _MOST_DRAWS) -> Difference | None:
     """What the pair of a game does to the output without noise.
+
+    Args:
+        game: The game.
+        most: Give up at more draws than that.
 
     Returns:
         None where nothing exact can be said: draws that are not additive, of several laws, or more
-        than 200 of them; an output that is not linear in them, or raises; Laplace draws that the
+        than `most`; an output that is not linear in them, or raises; Laplace draws that the
         output does not determine.
     """
     try:
         with np.errstate(all="ignore"):
-            return _difference(game)
+            return _difference(game, most)
     except FAILURES:
         return None
 
 
-def _difference(game: Game) -> Difference | None:
+def _difference(game: Game, most: int) -> Difference | None:
     quiet = NoiselessGenerator()
     left, right = _values(game, True, quiet), _values(game, False, NoiselessGenerator())
     laws = {family for family, _ in quiet.drawn}
-    if len(laws) != 1 or quiet.others or len(quiet.drawn) > _MOST_DRAWS:
+    if len(laws) != 1 or quiet.others or len(quiet.drawn) > most:
         return None
     (family,) = laws
     if family not in _NORMS or left is None or right is None or len(left) != len(right):

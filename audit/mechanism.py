@@ -11,6 +11,7 @@ so through optional capabilities, asked for by name with `capability`:
 * ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
   their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
+* ``domain``: the inputs that an adversary may choose from, see `audit.domain`;
 * ``group_pairs(records)``: inputs that differ in a group of records, for which the above hold too;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
   see `audit.canaries`.
@@ -27,6 +28,7 @@ import numpy as np
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.pair import Pair
+from audit.responses import answer
 from audit.view import Array, Raised, Views, collect
 
 FAILURES = (Exception, SystemExit)
@@ -197,7 +199,8 @@ class Played:
 
     The data are a mapping with ``outcomes``, shape (T,) or (T, K), and optionally ``contexts``,
     shape (T, ...). With (T, K) outcomes an action is an arm and the policy observes that arm's
-    entry; with (T,) it observes the entry itself, whatever it did.
+    entry; with (T,) it observes the entry itself, whatever it did. Missing outcomes are answered
+    by the rule ``responses``: see `audit.responses`.
 
     Attributes:
         policy: Makes a fresh policy.
@@ -227,6 +230,8 @@ class Played:
             The actions, shape (n, T).
         """
         outcomes = np.asarray(data["outcomes"])
+        if outcomes.dtype == object:
+            outcomes = outcomes.astype(float)
         contexts = data.get("contexts")
         policy = self.policy()
         policy.start(n, rng)
@@ -234,5 +239,8 @@ class Played:
         for t, row in enumerate(outcomes):
             action = np.asarray(policy.act(None if contexts is None else contexts[t]))
             chosen.append(np.broadcast_to(action, (n,)).copy())
-            policy.observe(row[action] if row.ndim else np.full(n, row))
+            if outcomes.dtype.kind == "f" and np.isnan(row).any():
+                policy.observe(answer(data.get("responses"), chosen))
+            else:
+                policy.observe(row[action] if row.ndim else np.full(n, row))
         return {self.column: np.stack(chosen, axis=1)}

@@ -12,6 +12,7 @@ import numpy as np
 
 from audit.attack import Attack
 from audit.claim import AnyClaim, GaussianDp
+from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
@@ -25,6 +26,7 @@ FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
 _LARGEST_BLOCK = 2000
 _LONGEST_INPUT = 240
+_LONGEST_PASTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,9 @@ class Request:
         command: What reproduces this case, when that is no command line.
         group: How many records the inputs of a pair may differ in.
         parameters: Parameters of the target that a sweep set.
+        domain: Where pairs may come from; the mechanism's own when None.
+        proposer: Who proposes them.
+        column: Name of a policy's recorded actions.
     """
 
     name: str
@@ -96,6 +101,9 @@ class Request:
     command: str = ""
     group: int = 1
     parameters: Mapping[str, float] = field(default_factory=dict)
+    domain: Domain | None = None
+    proposer: Proposer | None = None
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,8 @@ class Case:
     mechanism: Mechanism
     pairs: tuple[Pair, ...]
     attacks: tuple[Attack, ...] = field(default=())
+    domain: Domain | None = None
+    proposer: Proposer | None = None
 
 
 def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tuple[Case, ...]]:
@@ -138,11 +148,15 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
 
 
 def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
+    domain = request.domain or capability(request.mechanism, "domain")
     pairs = request.pairs or tuple(request.mechanism.pairs())
+    if domain is not None and request.proposer is not None:
+        relations = domain.relations(request.claim.relation)
+        pairs = (*pairs, *request.proposer.propose(domain, relations, request.group))
     if not pairs:
         raise UsageError(
-            f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT, or "
-            "let pairs() return at least one"
+            f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT or "
+            "--domain JSON, or let pairs() return at least one"
         )
     _require_relation(request, pairs)
     trials = request.trials or settings.trials
@@ -173,8 +187,9 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         reproduce=request.command or _command(request, settings, trials, alpha),
         group=request.group,
         parameters=dict(request.parameters),
+        column=request.column,
     )
-    return Case(planned, request.mechanism, pairs, request.attacks)
+    return Case(planned, request.mechanism, pairs, request.attacks, domain, request.proposer)
 
 
 def _require_relation(request: Request, pairs: Sequence[Pair]) -> None:
@@ -248,14 +263,19 @@ def block_sizes(trials: int, smallest: int = 8) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def summarise_pair(pair: Pair) -> PairSummary:
+def pasted_pair(pair: Pair) -> PairSummary:
+    """A pair in full, up to a sane size."""
+    return summarise_pair(pair, _LONGEST_PASTED)
+
+
+def summarise_pair(pair: Pair, longest: int = _LONGEST_INPUT) -> PairSummary:
     """A pair as a reader needs it."""
     return PairSummary(
         label=pair.label or f"differs at {pair.position}",
         relation=pair.relation,
         position=pair.position,
-        left=as_json(pair.left),
-        right=as_json(pair.right),
+        left=as_json(pair.left, longest),
+        right=as_json(pair.right, longest),
     )
 
 

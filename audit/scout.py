@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import structs
 
 from audit.attack import Game
 from audit.certificate import climb
@@ -22,9 +23,11 @@ from audit.exact import difference
 from audit.freeze import Budget, Frozen, choose, freeze
 from audit.mechanism import FAILURES, capability
 from audit.memory import repeats_its_answer
-from audit.plan import Case
+from audit.plan import Case, pasted_pair
 from audit.quantise import grid_of
-from audit.record import Finding, Ladder, Plan, PlannedCase
+from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
+from audit.replay import event_of
+from audit.search import Searched, search
 from audit.seeds import seed_findings
 from audit.streams import Phase, Side, stream
 from audit.timing import Clock
@@ -52,6 +55,7 @@ class Scouted:
         ladder: White-box certificate on the chosen pair, where there is one.
         twin: True epsilon of the noise-scaled twin that could be caught, where it is known.
         seconds: Busy time.
+        tried: The pairs that a search tried.
     """
 
     frozen: Frozen
@@ -61,6 +65,7 @@ class Scouted:
     ladder: Ladder | None
     twin: float | None
     seconds: float
+    tried: tuple[Tried, ...] = ()
 
 
 @dataclass
@@ -122,10 +127,13 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         MechanismError: When the mechanism cannot be played, or no trial of either side returns.
     """
     started = time.perf_counter()
+    searched = search(case, plan.seed) if case.domain else None
+    case = searched.case if searched else case
     planned = case.planned
     given = _inputs(case)
     notes, singly, spent = _contract(case, plan)
     timed = plan.threats.get("duration", False)
+    spent += searched.trials if searched else 0
     tracks = [
         _Track(i, Game(case.mechanism, pair, planned.view, singly=singly, timed=timed))
         for i, pair in enumerate(case.pairs)
@@ -152,7 +160,18 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     twin = twin_epsilon(frozen, planned, plan.seed)
     notes += _noise_free(frozen.game, planned)
     seconds = time.perf_counter() - started
-    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
+    frozen = _with_pair(frozen, searched)
+    tried = searched.tried if searched else ()
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds, tried)
+
+
+def _with_pair(frozen: Frozen, searched: Searched | None) -> Frozen:
+    """The choice with its pair in full, counted among the planned ones."""
+    choice = frozen.choice
+    index = searched.origins[choice.pair] if searched else choice.pair
+    played = pasted_pair(frozen.game.pair)
+    simple = event_of(frozen.scorer)
+    return replace(frozen, choice=structs.replace(choice, pair=index, played=played, simple=simple))
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:

@@ -144,3 +144,7 @@ def kept_answer(data, rng):
     if data not in KEPT:
         KEPT[data] = data + rng.laplace()
     return KEPT[data]
+
+
+def leaky_sum(data, n, rng):
+    return sum(data) + rng.laplace(scale=0.1, size=n)
