@@ -156,7 +156,7 @@ def check_mechanism(
     lines.append(Check("inputs kept", same, "unchanged" if same else "run changed its input"))
     seeded = same_seed_same_view(game, "check", seed, 8)
     lines.append(Check("seeding", seeded, "same seed, same view" if seeded else "draws elsewhere"))
-    memory = "repeats its first answer without drawing" if remembers else "no answer kept"
+    memory = "later runs repeat the first answer" if remembers else "no answer kept"
     lines.append(Check("memory", not remembers, memory))
     apart = independent(groups)
     note = "trials independent" if apart else "trials of one call share draws"

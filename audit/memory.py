@@ -2,11 +2,12 @@
 
 A mechanism that answers a question once and repeats the answer may be private, but its trials say
 nothing: the first drew the noise, and all others copy it. It looks exactly like a release without
-noise. What tells them apart is that the first play drew random numbers.
+noise. What tells them apart is that a fresh copy of it answers the last question differently.
 """
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -20,14 +21,14 @@ from audit.mechanism import FAILURES, FunctionMechanism
 from audit.streams import Phase, Side, stream
 from audit.view import Views, collect, project
 
-_PLAYS = 3
+_PLAYS = 4
 _PATIENCE = 120.0
 _CHILD = (
     "import sys, pickle\n"
     "sys.path[:0] = pickle.load(sys.stdin.buffer)\n"
-    "game = pickle.load(sys.stdin.buffer)\n"
-    "from audit.memory import plays_of\n"
-    "sys.exit(10 + plays_of(game, 'memory', 0, 1)[0].drew)\n"
+    "game, case, seed, block = pickle.load(sys.stdin.buffer)\n"
+    "from audit.memory import fingerprint, play\n"
+    "sys.stdout.write('view ' + fingerprint(play(game, case, seed, block).views))\n"
 )
 
 
@@ -40,35 +41,39 @@ class Play:
 
 
 def repeats_its_answer(game: Game, case: str, seed: int) -> bool:
-    """Whether a first play draws its noise and later ones, without drawing, repeat its answer.
+    """Whether later plays only repeat what the first one drew.
 
-    When not even the first play drew anything, it may not have been the first in this process; so
-    the mechanism is played once more in a process of its own.
+    Where all plays give the same view, it is certain when only the first of them drew random
+    numbers. Else a copy made before the first play answers the last question again, in a process
+    of its own: without a cache the same generator state gives the same view there.
 
     Args:
-        game: The game; its left input is played three times.
+        game: The game; its left input is played a few times.
         case: Name of the case.
         seed: Root of all random streams.
     """
-    plays = plays_of(game, case, seed, _PLAYS)
-    first, *later = plays
-    if any(play.drew for play in later) or not all(same(first.views, p.views) for p in later):
+    fresh = _packed((game, case, seed, _PLAYS - 1))
+    first, *later = plays = [play(game, case, seed, block) for block in range(_PLAYS)]
+    if not all(same(first.views, other.views) for other in later):
         return False
-    return first.drew or _draws_elsewhere(game)
+    if first.drew and not any(other.drew for other in later):
+        return True
+    there = _played_elsewhere(fresh)
+    return bool(there) and there != fingerprint(plays[-1].views)
 
 
-def plays_of(game: Game, case: str, seed: int, count: int) -> list[Play]:
-    """Trials on the left input, with a stream each."""
-    return [
-        _play(game, stream(seed, case, Phase.CONTRACT, Side.LABELS, block))
-        for block in range(count)
-    ]
-
-
-def _play(game: Game, rng: np.random.Generator) -> Play:
+def play(game: Game, case: str, seed: int, block: int) -> Play:
+    """A trial on the left input, on a stream of the contract tests."""
+    rng = stream(seed, case, Phase.CONTRACT, Side.LABELS, block)
     before = _state(rng)
     views = one(game, rng)
     return Play(views, _state(rng) != before)
+
+
+def fingerprint(views: Views) -> str:
+    """What a view holds, in short."""
+    body = repr((list(views.form), views.names)).encode() + views.matrix().tobytes()
+    return hashlib.sha256(body).hexdigest()
 
 
 def one(game: Game, rng: np.random.Generator, *, left: bool = True) -> Views:
@@ -94,17 +99,28 @@ def same(one: Views, other: Views) -> bool:
     return alike and bool(np.array_equal(one.matrix(), other.matrix(), equal_nan=True))
 
 
-def _draws_elsewhere(game: Game) -> bool:
-    """Whether the first play of a fresh process draws; False when that cannot be found out."""
+def _packed(task: object) -> bytes:
+    """What a fresh process needs; empty when it cannot be pickled."""
     try:
-        given = cloudpickle.dumps([str(Path.cwd()), *sys.path]) + cloudpickle.dumps(game)
+        path: bytes = cloudpickle.dumps([str(Path.cwd()), *sys.path])
+        given: bytes = cloudpickle.dumps(task)
+    except FAILURES:
+        return b""
+    return path + given
+
+
+def _played_elsewhere(task: bytes) -> str:
+    """Fingerprint of the view in a fresh process; empty when that cannot be found out."""
+    if not task:
+        return ""
+    try:
         done = subprocess.run(  # noqa: S603  (this interpreter, this package)
             [sys.executable, "-c", _CHILD],
-            input=given,
+            input=task,
             capture_output=True,
             timeout=_PATIENCE,
             check=False,
         )
-    except (*FAILURES, subprocess.SubprocessError):
-        return False
-    return done.returncode == 11
+    except subprocess.SubprocessError:
+        return ""
+    return done.stdout.decode(errors="replace").partition("view ")[2].strip()

@@ -181,8 +181,8 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     game = Game(case.mechanism, case.pairs[0], planned.view)
     if repeats_its_answer(game, planned.name, plan.seed):
         raise MechanismError(
-            "the first run drew random numbers, later ones drew none and repeated its answer, so "
-            "trials are not independent. Clear or drop the cache between runs"
+            "later runs repeat the answer of the first, with the noise that it drew, so trials are "
+            "not independent. Clear or drop the cache between runs"
         )
     notes = []
     if not same_seed_same_view(game, planned.name, plan.seed, size):

@@ -235,7 +235,7 @@ class Scripted:
 def test_missing_outcomes_are_answered_by_the_rule(rule, answers):
     data = {"outcomes": [[0.5, 0.5], [None] * 2, [None] * 2], "responses": rule}
     audit.Played(Scripted).run(data, 2, np.random.default_rng(0))
-    assert SEEN == [[0.5] * 2, [answers[0]] * 2, [answers[1]] * 2]
+    assert [[0.5] * 2, [answers[0]] * 2, [answers[1]] * 2] == SEEN
 
 
 def test_an_unknown_rule_is_refused():
