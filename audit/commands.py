@@ -122,7 +122,7 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in ("pairs", "attacks", "data", "resume", "threats", "group", "confirm"):
+    for name in ("pairs", "attacks", "data", "domain", "resume", "threats", "group", "confirm"):
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
     if not options.one_run or options.canaries < 1:

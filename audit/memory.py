@@ -19,7 +19,7 @@ import numpy as np
 from audit.attack import Game
 from audit.mechanism import FAILURES, FunctionMechanism
 from audit.streams import Phase, Side, stream
-from audit.view import Views, collect, project
+from audit.view import Raised, Views, collect, project
 
 _PLAYS = 4
 _PATIENCE = 120.0
@@ -84,7 +84,7 @@ def one(game: Game, rng: np.random.Generator, *, left: bool = True) -> Views:
     try:
         emitted = mechanism.function(game.pair.side(left), rng)
     except FAILURES as error:
-        emitted = error
+        emitted = Raised(type(error).__name__, str(error))
     return project(collect([emitted], 1), game.view, game.pair.differs or ())
 
 

@@ -10,9 +10,11 @@ from audit.view import Views
 
 
 def event_of(scorer: Scorer) -> Event | None:
-    """The score as data, where it is a simple event that says so."""
+    """The score as data, where it is a simple event that says so, with finite numbers."""
     found = scorer if isinstance(scorer, Event) else getattr(scorer, "event", None)
-    return found if isinstance(found, Event) else None
+    if not isinstance(found, Event):
+        return None
+    return found if np.isfinite([found.centre, found.spread, found.missing]).all() else None
 
 
 class Replayed:

@@ -127,6 +127,9 @@ def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
             ("Left input", one_line(pair.left, 600)),
             ("Right input", one_line(pair.right, 600)),
         ]
+    if result.searched:
+        spent = whole(sum(tried.trials for tried in result.searched))
+        rows.append(("Pair search", f"{len(result.searched)} pairs tried, {spent} trials"))
     return rows
 
 

@@ -81,6 +81,18 @@ def test_wrong_noise_is_a_finding_of_its_own_and_no_refutation():
     assert not [f for f in audit.examine(Laplace(1.0), trials=400).findings if f.rule == "DP020"]
 
 
+def test_the_contract_check_prints_what_runs_without_noise_say():
+    from tests.cli.console import GIVEN, target
+    from tests.cli.console import audit as command
+
+    outcome = command("check", target("half_noise"), *GIVEN)
+    assert outcome.code == 1
+    (line,) = [x for x in outcome.out.splitlines() if "sensitivity" in x]
+    assert line.startswith("FAIL")
+    assert "by 2 scales of the laplace noise" in line
+    assert command("check", target("noisy_block"), *GIVEN).code == 0
+
+
 def test_medians_are_medians():
     """Shares below the median of 20,000 draws lie within .5 +- .0177 (false alarm 6e-7 each)."""
     rng, quiet = np.random.default_rng(0), NoiselessGenerator()

@@ -296,6 +296,8 @@ def test_a_domain_on_the_command_line(tmp_path):
     assert "--domain" in record.plan.cases[0].reproduce
     (result,) = record.results
     assert result.searched
+    shown = (out / "report.html").read_text()
+    assert f"{len(result.searched)} pairs tried, " in shown
     assert b'"searched"' in encode(record)
     assert float(result.choice.played.right) - float(result.choice.played.left) == 1
     assert run(target("half_noise"), "--claim", "eps=1", "--domain", "[1]").code == 2
