@@ -135,7 +135,7 @@ def explain(topic: str) -> None:
 
 
 @main.command()
-@click.argument("name", type=click.Choice(["record", "baseline", "config"]))
+@click.argument("name", type=click.Choice(["record", "baseline", "config", "pin"]))
 def schema(name: str) -> None:
     """Print the JSON Schema of a document."""
     from audit import documents

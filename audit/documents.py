@@ -15,6 +15,7 @@ from audit import render
 from audit.config import Config
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.pins import Pin
 from audit.record import Record, read_record
 from audit.summary import summarise
 
@@ -109,6 +110,6 @@ def accept(path: Path, reasons: Sequence[str], expires: str, target: Path) -> No
 
 def schema(name: str) -> None:
     """Print a JSON Schema."""
-    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config}
+    kinds = {"record": Record, "baseline": baselines.Baseline, "config": Config, "pin": Pin}
     document = msgspec.json.schema(kinds[name])
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -1,6 +1,7 @@
 """Faults in what surrounds a value, and in the parameters that are read off the data."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -104,7 +105,7 @@ LEAKS = (
     Line("an exception on one side", raises_on_one_side, ONES, [*ONES, 1.0], slow=False),
     Line("not a number", not_a_number, [], [1.0], slow=False),
     Line("an exact diagnostic beside a private output", exact_diagnostic, ONES, [*ONES, 1.0]),
-    Line("trailing bits", trailing_bits, 0.0, 1.0, single=False, trials=20_000, threats=("bits",)),
+    Line("trailing bits", trailing_bits, 0.0, 1.0, trials=20_000, threats=("bits",)),
     Line("run time", run_time, 0.0, 1.0, trials=400, threats=("duration",)),
     Line("an exact number in a text", exact_number_in_a_text, ONES, [1.0] * 3, slow=False),
     Line("an exact number in a message", exact_number_in_a_message, ONES, [1.0] * 3),
@@ -121,9 +122,4 @@ LEAKS = (
         trials=2000,
     ),
 )
-LEAKS = tuple(
-    line
-    if line.function is trailing_bits
-    else Line(**{**{f: getattr(line, f) for f in line.__dataclass_fields__}, "single": True})
-    for line in LEAKS
-)
+LEAKS = tuple(replace(line, single=line.function is not trailing_bits) for line in LEAKS)
