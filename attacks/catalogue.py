@@ -11,4 +11,5 @@ CATALOGUE: dict[str, str] = {
     "boosting": "attacks.classifier:Boosting",
     "trajectory": "attacks.trajectory:Trajectory",
     "shadow": "attacks.shadow:Shadow",
+    "bits": "attacks.bits:Bits",
 }

@@ -19,6 +19,7 @@ from attacks.counting import Codes, Table, Tail, Tally, best_tail, codes_of, mix
 from attacks.leaves import Layout, Silent, rows_of, stacked
 from attacks.scalars import FEW, SEVERAL, Scalar, away_scalars, derived_scalars, leaf_scalars
 from audit.attack import Game, Scorer
+from audit.event import Event
 from audit.view import Floats, Views
 
 _BIN_TAIL = 60
@@ -40,9 +41,14 @@ class FormScorer:
     odds: dict[str, float]
     description: str
 
+    @property
+    def event(self) -> Event:
+        """The score as data."""
+        return Event(kind="form", description=self.description, odds=self.odds)
+
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,)."""
-        return np.array([self.odds.get(form, 0.0) for form in views.form], dtype=float)
+        return self.event(views)
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,21 @@ class TailScorer:
     spread: float
     missing: float
     description: str
+
+    @property
+    def event(self) -> Event | None:
+        """The score as data, where the number is a leaf itself."""
+        if self.scalar.kind != "value" or self.scalar.step:
+            return None
+        return Event(
+            kind="leaf",
+            description=self.description,
+            leaf=self.names[self.scalar.at[0]],
+            sign=self.sign,
+            centre=self.centre,
+            spread=self.spread,
+            missing=self.missing,
+        )
 
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,): an increasing, bounded function of the number (asinh)."""

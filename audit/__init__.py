@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ZeroConcentratedDp,
         parse_claim,
     )
+    from audit.domain import Domain
     from audit.errors import AuditError, MechanismError, UsageError
     from audit.evidence import Evidence
     from audit.mechanism import FunctionMechanism, Mechanism, Played, Policy
@@ -47,6 +48,7 @@ _HOMES = {
         "ZeroConcentratedDp",
         "parse_claim",
     ),
+    "audit.domain": ("Domain",),
     "audit.errors": ("AuditError", "MechanismError", "UsageError"),
     "audit.evidence": ("Evidence",),
     "audit.mechanism": ("FunctionMechanism", "Mechanism", "Played", "Policy"),
@@ -65,6 +67,7 @@ __all__ = [  # noqa: RUF022  (grouped as a reader meets them)
     "parametrize_with_checks",
     "claims",
     "Pair",
+    "Domain",
     "PureDp",
     "ApproxDp",
     "GaussianDp",

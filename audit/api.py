@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from audit.claim import AnyClaim
+from audit.domain import Domain
 from audit.engine import Workers, run
 from audit.errors import UsageError
 from audit.mechanism import FunctionMechanism, Mechanism
@@ -14,7 +15,7 @@ from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
 from audit.promise import promise_of
 from audit.record import CaseResult
-from audit.registry import as_mechanism, battery
+from audit.registry import as_mechanism, battery, proposer
 from audit.rounds import column_of
 
 
@@ -23,6 +24,7 @@ def examine(
     *,
     claim: AnyClaim | None = None,
     pairs: Sequence[Pair] = (),
+    domain: Domain | None = None,
     trials: int = 20_000,
     alpha: float = 1e-3,
     seed: int = 0,
@@ -30,7 +32,7 @@ def examine(
     view: str = "",
     attacks: Sequence[str] | None = None,
     early_stop: bool = True,
-    bits: bool = False,
+    threats: Sequence[str] = (),
     group: int = 1,
     jobs: int = 1,
 ) -> CaseResult:
@@ -41,6 +43,7 @@ def examine(
             ``f(data, n, rng)`` with `batched`; or a policy, its class or a factory.
         claim: What it promises; a mechanism's own claim when omitted.
         pairs: Neighbouring inputs; a mechanism's own when omitted. Scouting picks the worst.
+        domain: Where to look for more pairs; a mechanism's own when omitted.
         trials: Mechanism runs in all, scouting included.
         alpha: Probability that the certified bound exceeds the true epsilon.
         seed: Root of all random streams.
@@ -48,7 +51,7 @@ def examine(
         view: Audited projection of the output; the claim's own when empty.
         attacks: Names of attacks; the whole battery when omitted.
         early_stop: Stop as soon as the claim is refuted.
-        bits: Put floating-point rounding in scope.
+        threats: Opt-in threats to put in scope: ``bits``, ``duration``, ``seed``.
         group: How many changed records the claim speaks of (see `Claim.group`).
         jobs: Worker processes; no result depends on it.
 
@@ -70,11 +73,15 @@ def examine(
         claim=promised,
         attacks=battery(attacks),
         pairs=tuple(pairs),
+        domain=domain,
+        proposer=proposer(),
         view=view,
         group=group,
         command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",
     )
-    settings = Settings(trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, bits=bits)
+    settings = Settings(
+        trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, threats=tuple(threats)
+    )
     plan, cases = make_plan([request], settings)
     return run(plan, cases, Workers(jobs=jobs)).results[0]
 

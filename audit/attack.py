@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +11,8 @@ import numpy as np
 from audit.mechanism import Mechanism, play, play_singly
 from audit.pair import Pair
 from audit.quantise import Grid
+from audit.timing import COLUMN as DURATION
+from audit.timing import Clock, play_timed
 from audit.view import Floats, Views, project
 
 
@@ -23,6 +26,8 @@ class Game:
         view: What the adversary sees of it.
         grid: Rounding of the views; None while it is being found, or with the ``bits`` threat on.
         singly: Play every trial in a call of its own.
+        timed: Add the duration of every trial, for the ``duration`` threat.
+        clock: Scouted durations that others are compared with; None while they are being found.
     """
 
     mechanism: Mechanism
@@ -30,14 +35,41 @@ class Game:
     view: str
     grid: Grid | None = None
     singly: bool = False
+    timed: bool = False
+    clock: Clock | None = None
 
     def play(self, left: bool, n: int, rng: np.random.Generator) -> Views:
         """Views of `n` independent trials on one side."""
+        if self.timed:
+            return self.play_sides({left: n, not left: 0}, {left: rng, not left: rng}, rng)[left]
         player = play_singly if self.singly else play
         views = player(self.mechanism, self.pair.side(left), n, rng)
         if n == 0:
             return views
-        return self.rounded(project(views, self.view, self.pair.differs or ()))
+        return self._seen(views)
+
+    def play_sides(
+        self,
+        sizes: Mapping[bool, int],
+        streams: Mapping[bool, np.random.Generator],
+        order: np.random.Generator,
+    ) -> dict[bool, Views]:
+        """Views of both sides: in the order of `sizes`, or interleaved when trials are timed."""
+        if not self.timed:
+            return {side: self.play(side, n, streams[side]) for side, n in sizes.items()}
+        inputs = {side: self.pair.side(side) for side in (True, False)}
+        played = play_timed(self.mechanism, inputs, sizes, streams, order)
+        return {side: self._seen(*played[side]) for side in sizes}
+
+    def _seen(self, views: Views, seconds: Floats | None = None) -> Views:
+        """What the adversary sees of all that was emitted."""
+        if not len(views):
+            return views
+        seen = project(views, self.view, self.pair.differs or ())
+        if seconds is not None:
+            seen = Views(seen.form, {**seen.columns, DURATION: seconds})
+            seen = self.clock.apply(seen) if self.clock else seen
+        return self.rounded(seen)
 
     def rounded(self, views: Views) -> Views:
         """Views on the rounding grid, when there is one."""

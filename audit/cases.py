@@ -13,6 +13,7 @@ import msgspec
 from audit.attack import Attack
 from audit.claim import RELATIONS, AnyClaim, parse_claim
 from audit.config import CaseConfig
+from audit.domain import parse_domain
 from audit.errors import UsageError
 from audit.group import in_groups
 from audit.limits import Limits
@@ -20,7 +21,7 @@ from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.plan import Request
 from audit.record import Finding, Role
-from audit.registry import battery, catalogue, matching, resolve
+from audit.registry import battery, catalogue, matching, proposer, resolve
 from audit.rounds import column_of
 from audit.sweep import suffix, words
 from audit.table import Table, customer_pairs
@@ -117,6 +118,9 @@ def requests_for(asked: Asked) -> tuple[list[Request], list[Finding]]:
             word=word,
             siblings=len(claims),
             parameters=asked.parameters,
+            domain=None if config.domain is None else parse_domain(config.domain),
+            proposer=proposer(),
+            column=config.column,
         )
         for i, claim in enumerate(claims)
     ]
@@ -209,17 +213,25 @@ def parse_pair(left: str, right: str) -> tuple[Any, Any]:
     Raises:
         UsageError: When either is not JSON.
     """
-    return _json(left), _json(right)
+    return read_json(left, "--pair"), read_json(right, "--pair")
 
 
-def _json(text: str) -> Any:
-    source = "--pair"
+def read_json(text: str, source: str) -> Any:
+    """What JSON text, or a file ``@FILE.json``, holds.
+
+    Args:
+        text: As typed.
+        source: Where it was typed.
+
+    Raises:
+        UsageError: When it is no JSON.
+    """
     if text.startswith("@"):
         source = text[1:]
         try:
             text = Path(source).read_text(encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"{source}: cannot read the pair: {error.strerror}") from None
+            raise UsageError(f"{source}: cannot read the JSON: {error.strerror}") from None
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:

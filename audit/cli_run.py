@@ -52,6 +52,12 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     help="Neighbouring inputs as JSON or @FILE.json; repeatable.",
 )
 @click.option(
+    "--domain",
+    default="",
+    metavar="JSON",
+    help='Search pairs in a domain such as \'{"bounds": [0, 1], "sizes": [0, 20]}\' or @FILE.json.',
+)
+@click.option(
     "--column", default="", help="Name of a policy's recorded actions: actions or prices."
 )
 @click.option("--data", type=EXISTING, help="CSV file of your own customers.")
@@ -99,10 +105,11 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     help="End a case as soon as it is refuted.",
 )
 @click.option(
-    "--bits/--no-bits",
-    default=False,
-    show_default=True,
-    help="Put floating-point rounding in scope.",
+    "--threat",
+    "threats",
+    multiple=True,
+    metavar="NAME",
+    help="Put an opt-in threat in scope: bits, duration or seed; repeatable.",
 )
 @click.option(
     "--profile",
@@ -174,12 +181,12 @@ def run(ctx: click.Context, /, **options: Any) -> None:
 
     With no target: the cases of [tool.audit] if there are any, else the reference set.
     """
-    from audit import commands, profiles
+    from audit import commands, profiles, tool_commands
 
     from_profile = profiles.settle(ctx)
     options |= ctx.params
     if options["show_settings"]:
-        commands.show_settings(ctx, from_profile)
+        tool_commands.show_settings(ctx, from_profile)
         return
     source = ctx.get_parameter_source("trials")
     options["insist"] = source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
@@ -251,3 +258,20 @@ def accept(record: Path, reasons: tuple[str, ...], expires: str, baseline: Path)
     from audit import documents
 
     documents.accept(record, reasons, expires, baseline)
+
+
+@main.command()
+@click.argument("record", type=EXISTING)
+@click.argument("case", default="")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder of the files; the current one if omitted.",
+)
+def pin(record: Path, case: str, out: Path) -> None:
+    """Store refuted cases of a record, or one of them, as files that run plays again."""
+    from audit import pins
+
+    for path in pins.pin(record, case, out):
+        click.echo(f"pin: {path}")

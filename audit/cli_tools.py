@@ -31,18 +31,18 @@ def check(ctx: click.Context, /, target: str, **options: Any) -> None:
 
     Exit code 0 when all checks pass, 1 when one fails.
     """
-    from audit import commands
+    from audit import tool_commands
 
-    ctx.exit(commands.check(target, **options))
+    ctx.exit(tool_commands.check(target, **options))
 
 
 @main.command("list")
 @click.argument("pattern", default="*")
 def list_(pattern: str) -> None:
     """List the catalogue: mechanisms (with their role) and attacks."""
-    from audit import commands
+    from audit import tool_commands
 
-    commands.list_catalogue(pattern)
+    tool_commands.list_catalogue(pattern)
 
 
 @main.command()
@@ -130,13 +130,13 @@ def utility(ctx: click.Context, /, name: str, **options: Any) -> None:
 @click.argument("topic")
 def explain(topic: str) -> None:
     """Explain a rule (DP001) or a catalogue name."""
-    from audit import commands
+    from audit import tool_commands
 
-    commands.explain(topic)
+    tool_commands.explain(topic)
 
 
 @main.command()
-@click.argument("name", type=click.Choice(["record", "baseline", "config", "wire"]))
+@click.argument("name", type=click.Choice(["record", "baseline", "config", "wire", "pin"]))
 def schema(name: str) -> None:
     """Print the JSON Schema of a document."""
     from audit import documents
@@ -153,6 +153,6 @@ def schema(name: str) -> None:
 @click.pass_context
 def selftest(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
     """Prove that the gate works: nothing certified on equal inputs, planted bugs caught."""
-    from audit import commands
+    from audit import tool_commands
 
-    ctx.exit(commands.selftest(targets, **options))
+    ctx.exit(tool_commands.selftest(targets, **options))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from audit import baseline as baselines
-from audit import render, rules
-from audit.cases import Asked, parse_pair, requests_for, select, with_flags
+from audit import pins, render
+from audit.cases import Asked, parse_pair, read_json, requests_for, select, with_flags
 from audit.cluster import joined
-from audit.config import CaseConfig, Config
+from audit.config import Config
 from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
 from audit.engine import Workers
@@ -30,8 +30,6 @@ from audit.plan import Case, Request, Settings, make_plan
 from audit.profiles import CI, PROFILES, with_tests
 from audit.progress import progress_of
 from audit.record import Finding, Plan, Record, write_record
-from audit.registry import attack_names, catalogue, matching, resolve
-from audit.selftest import as_it_must, outcome, selftest_requests
 from audit.shard import parse_shard, shard_of
 from audit.summary import INTERRUPTED, summarise
 from audit.sweep import steps_of
@@ -50,6 +48,7 @@ class RunOptions:
     view: str
     relation: str
     pairs: tuple[tuple[str, str], ...]
+    domain: str
     column: str
     data: Path | None
     context: str
@@ -65,7 +64,7 @@ class RunOptions:
     backend: str
     scheduler: str
     early_stop: bool
-    bits: bool
+    threats: tuple[str, ...]
     baseline: Path | None
     out: Path
     formats: tuple[str, ...]
@@ -95,7 +94,7 @@ class RunOptions:
             alpha=self.alpha,
             seed=self.seed,
             early_stop=self.early_stop,
-            bits=self.bits,
+            threats=self.threats,
             profile=self.profile,
         )
 
@@ -123,6 +122,7 @@ def run(config: Config, options: RunOptions) -> int:
         )
         with sole_user(options.out), progress_of(cases) as progress:
             record = _played(plan, cases, requests, replace(workers, progress=progress), options)
+            notes = [*notes, *pins.no_longer(record, options.targets)]
             return _finish(record, notes, old, outputs, options)
 
 
@@ -151,8 +151,9 @@ def _run_once(
         "pairs",
         "attacks",
         "data",
+        "domain",
         "resume",
-        "bits",
+        "threats",
         "group",
         "confirm",
         "isolate",
@@ -210,12 +211,14 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
         "pairs": [parse_pair(left, right) for left, right in options.pairs],
         "trials": options.trials if options.insist else 0,
         "group": options.group,
+        "domain": read_json(options.domain, "--domain") if options.domain else None,
     }
     settings = steps_of(options.sweep)
     limits = Limits(options.isolate, options.memory_limit, options.time_limit)
-    requests: list[Request] = []
+    pinned, targets = pins.pinned(options.targets)
+    requests = [request for request, _ in pinned]
     notes: list[Finding] = []
-    for case in select(options.targets, config.case):
+    for case in select(targets, config.case) if targets or not pinned else ():
         origin = "--claim" if options.claim else CONFIGURED
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:
@@ -233,6 +236,7 @@ def _option_words(options: RunOptions, *, configured: bool) -> tuple[str, ...]:
         "claim",
         "view",
         "relation",
+        "domain",
         "column",
         "data",
         "context",
@@ -291,73 +295,3 @@ def _print_plan(plan: Plan) -> None:
         )
     total = sum(case.trials for case in plan.due)
     click.echo(f"cost: {total} mechanism runs at the most")
-
-
-def show_settings(ctx: click.Context, from_profile: Collection[str] = ()) -> None:
-    """Print every setting and where it came from."""
-    for name, value in ctx.params.items():
-        source = ctx.get_parameter_source(name)
-        label = source.name.lower().replace("_", " ") if source else "default"
-        label = "profile" if name in from_profile else label
-        click.echo(f"{name} = {value!r} ({'file' if label == 'default map' else label})")
-
-
-def check(
-    target: str, *, claim: str, view: str, pairs: Any, column: str, seed: int, **apart: Any
-) -> int:
-    """Print one line per check; 0 when all pass, 1 otherwise."""
-    from audit.contract import check_mechanism
-
-    given = [parse_pair(left, right) for left, right in pairs]
-    config = CaseConfig(target=target, claim=claim, view=view, pairs=given, column=column)
-    limits = Limits(apart["isolate"], apart["memory_limit"], apart["time_limit"])
-    request = requests_for(Asked(config, "--claim", limits=limits))[0][0]
-    shown = request.pairs or tuple(request.mechanism.pairs())
-    lines = check_mechanism(request.mechanism, shown, request.claim, request.view, seed)
-    for line in lines:
-        click.echo(f"{'ok  ' if line.passed else 'FAIL'}  {line.name:<14} {line.message}")
-    return 0 if all(line.passed for line in lines) else 1
-
-
-def list_catalogue(pattern: str) -> None:
-    """Print the names that match a pattern."""
-    names = matching(pattern)
-    for name in names:
-        entry = catalogue()[name]
-        mark = "*" if entry.reference else " "
-        click.echo(f"{mark} {name:<34} {entry.role:<14} {entry.summary}")
-    click.echo("\n* in the reference set\nattacks: " + ", ".join(attack_names()))
-    if not names:
-        raise UsageError(f"no catalogue name matches {pattern!r}")
-
-
-def explain(topic: str) -> None:
-    """Print the page of a rule or of a mechanism."""
-    entry = catalogue().get(topic)
-    if entry is None:
-        click.echo(rules.explain(topic), nl=False)
-        return
-    mechanism: Any = resolve(topic)
-    lines = [f"{topic}: {entry.summary}", f"role: {entry.role}", f"built by: {entry.target}"]
-    lines += [f"parameters: {dict(entry.parameters)}", f"claim: {mechanism.claim}"]
-    if mechanism.claim is not None:
-        lines.append(f"view: {entry.view or mechanism.claim.view}; {mechanism.claim.relation}")
-        lines.append(f"source: {mechanism.claim.source}")
-    lines += [f"pair: {pair.label}" for pair in mechanism.pairs()]
-    lines.append("\n" + (type(mechanism).__doc__ or "").strip())
-    click.echo("\n".join(lines))
-
-
-def selftest(targets: Sequence[str], *, trials: int, alpha: float, seed: int, jobs: int) -> int:
-    """Null tests and planted twins; 0 when both come out as they must, 3 otherwise."""
-    settings = Settings(trials=trials, alpha=alpha, seed=seed)
-    plan, cases = make_plan(selftest_requests(targets), settings)
-    with progress_of(cases) as progress:
-        record = play(plan, cases, Workers(jobs=jobs, progress=progress))
-    failures = 0
-    for result in record.results:
-        good = as_it_must(result)
-        failures += not good
-        click.echo(f"{'ok  ' if good else 'FAIL'}  {result.name:<44} {outcome(result)}")
-    click.echo(f"wrong with probability at most {alpha:g} for the null tests together")
-    return 3 if failures else 0

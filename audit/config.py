@@ -35,6 +35,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         attacks: Names of attacks.
         column: Name of a policy's recorded actions: ``actions`` or ``prices``.
         group: How many records differ; the claim is what the stated one implies for so many.
+        domain: Where to look for pairs: `audit.Domain` as a table.
     """
 
     target: str
@@ -48,6 +49,7 @@ class CaseConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     attacks: list[str] = []
     column: str = ""
     group: int = 1
+    domain: dict[str, Any] | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -61,7 +63,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         out: As ``--out``.
         baseline: As ``--baseline``.
         early_stop: As ``--early-stop / --no-early-stop``.
-        bits: As ``--bits``.
+        threats: As ``--threat``.
         isolate: As ``--isolate``.
         memory_limit: As ``--memory-limit``.
         time_limit: As ``--time-limit``.
@@ -76,7 +78,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     out: str | None = None
     baseline: str | None = None
     early_stop: bool | None = None
-    bits: bool | None = None
+    threats: list[str] | None = None
     isolate: bool | None = None
     memory_limit: str | None = None
     time_limit: float | None = None

@@ -25,7 +25,9 @@ from audit.checks import (
 )
 from audit.claim import AnyClaim
 from audit.errors import MechanismError, UsageError
+from audit.exact import difference
 from audit.mechanism import FAILURES, FunctionMechanism, Mechanism, capability, play, play_singly
+from audit.memory import repeats_its_answer
 from audit.pair import Pair
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views, concatenate, project
@@ -203,6 +205,22 @@ def _no_state(subject: Subject) -> Check:
     return Check("hidden state", same, note)
 
 
+def _memory(subject: Subject) -> Check:
+    """Whether later runs draw anew instead of repeating the first answer."""
+    remembers = repeats_its_answer(subject.game, _CASE, subject.seed)
+    note = "later runs repeat the first answer" if remembers else "no answer kept"
+    return Check("memory", not remembers, note)
+
+
+def _sensitivity(subject: Subject) -> Check:
+    """An exact statement about runs without noise; nothing where nothing exact can be said."""
+    found = difference(subject.game)
+    if found is None:
+        return Check("sensitivity", True, "nothing exact can be said about runs without noise")
+    complaint = found.complaint(subject.claim)
+    return Check("sensitivity", not complaint, complaint or str(found))
+
+
 def _independence(subject: Subject) -> Check:
     """Whether the trials of one call are independent."""
     apart = independent(subject.groups)
@@ -289,8 +307,10 @@ _ALL: Mapping[str, Any] = {
     "inputs kept": _inputs_kept,
     "seeding": _seeding,
     "hidden state": _no_state,
+    "memory": _memory,
     "independence": _independence,
     "batch": _batch,
+    "sensitivity": _sensitivity,
     "picklable": _picklable,
 }
 _NEEDED = ("claim", "pairs", "runs", "leading axis", "view")

@@ -17,6 +17,7 @@ from audit.config import Config
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.job_summary import job_summary
+from audit.pins import Pin
 from audit.record import Record, read_record
 from audit.shard import merge_shards
 from audit.summary import summarise
@@ -81,7 +82,7 @@ def merge(records: Sequence[Record]) -> Record:
     scopes = {(tuple(sorted(r.plan.threats.items())), r.plan.rounding_bits) for r in records}
     if len(scopes) > 1:
         raise UsageError(
-            "records of different scope cannot be merged: threats or rounding differ (--bits); "
+            "records of different scope cannot be merged: threats or rounding differ (--threat); "
             "report them one by one"
         )
     cases = tuple(case for record in records for case in record.plan.cases)
@@ -129,6 +130,7 @@ def schema(name: str) -> None:
         "baseline": baselines.Baseline,
         "config": Config,
         "wire": Protocol,
+        "pin": Pin,
     }
     document = msgspec.json.schema(kinds[name])
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from pickle import PicklingError
@@ -156,6 +156,8 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
         complete, and the finished blocks of the others are in the log.
     """
     workers = workers or Workers()
+    if plan.threats.get("duration"):  # run times of several processes disturb each other
+        workers = replace(workers, jobs=1)
     started, clock = dt.datetime.now(dt.UTC), time.perf_counter()
     session = _Session(plan, cases, workers)
     complete = session.play()
@@ -286,17 +288,17 @@ def play_blocks(
         sides = [(True, heads, Side.LEFT), (False, size - heads, Side.RIGHT)]
         if coin.integers(2):  # state that drifts with time must not follow the label
             sides.reverse()
-        views = {
-            left: frozen.game.play(left, number, stream(seed, name, Phase.TESTIFY, side, block))
-            for left, number, side in sides
-        }
+        numbers = {left: number for left, number, _ in sides}
+        streams = {left: stream(seed, name, Phase.TESTIFY, side, block) for left, _, side in sides}
+        order = stream(seed, name, Phase.ORDER, Side.LABELS, block)
+        views = frozen.game.play_sides(numbers, streams, order)
         counts[block] = frozen.tabulate(views[True], views[False])
     return position, counts, time.perf_counter() - clock
 
 
 def _judge(plan: Plan, trial: _Trial) -> CaseResult:
     scouted = trial.scouted
-    return judge(
+    result = judge(
         plan,
         trial.case.planned,
         scouted.frozen.choice,
@@ -307,6 +309,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         twin=scouted.twin,
         notes=scouted.notes,
     )
+    return msgspec.structs.replace(result, searched=scouted.tried)
 
 
 def environment() -> Environment:

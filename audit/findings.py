@@ -76,7 +76,7 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
     choice = result.choice
     if choice is None:
         raise UsageError(f"case {result.name!r} was not refuted")
-    pair = planned.pairs[choice.pair]
+    pair = choice.pair_of(planned)
     bound = f"epsilon >= {_above(result.epsilon_lower, choice.epsilon)} at delta {result.delta:g}"
     if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
         bound = f"mu >= {result.parameter_lower:.4g}"

@@ -12,6 +12,7 @@ so through optional capabilities, asked for by name with `capability`:
   their log importance weights;
 * ``declared_scale``: the noise scale that it says it uses;
 * ``not_finite``: names of columns that may hold NaN or infinity, for `audit.contract`;
+* ``domain``: the inputs that an adversary may choose from, see `audit.domain`;
 * ``group_pairs(records)``: inputs that differ in a group of records, for which the above hold too;
 * ``play_apart(data, n, rng, singly)``: views played in another process, see `audit.isolate`;
 * ``canaries(m)`` and ``canary_scores(views, left, right)``: the game for one run on many canaries,
@@ -175,7 +176,8 @@ def play_each(
     if not singly and isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
         outcomes = [_outcome(mechanism, data, child) for child in rngs]
         return collect(outcomes, len(outcomes))
-    return _together([_single(mechanism, data, child) for child in rngs])
+    singles = [play_once(mechanism, data, child) for child in rngs]
+    return gather(singles, len(singles))
 
 
 def _views(played: Any) -> Views:
@@ -183,9 +185,8 @@ def _views(played: Any) -> Views:
     return views
 
 
-def _together(singles: list[Any]) -> Views:
-    """Views of trials that were played one by one."""
-    n = len(singles)
+def gather(singles: Sequence[Any], n: int) -> Views:
+    """Views of `n` trials of `play_once`, as one block."""
     rows = [i for i, single in enumerate(singles) if isinstance(single, Mapping)]
     if not rows or not _same_shapes([singles[i] for i in rows]):
         return collect(singles, n)
@@ -202,7 +203,8 @@ def _together(singles: list[Any]) -> Views:
     return Views(form, columns)
 
 
-def _single(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
+def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
+    """What one trial in a call of its own emitted, or the exception that it ended in."""
     try:
         emitted = mechanism.run(data, 1, rng)
     except NO_OUTCOME:
@@ -242,6 +244,7 @@ class Played:
     shape (T, ...). With (T, K) outcomes an action is an arm and the policy observes that arm's
     entry; with (T,) it observes the entry itself, whatever it did. With ``valuations``, shape
     (T,), instead of outcomes it observes whether the customer buys at the price that it set.
+    Missing outcomes are answered by the rule ``responses``: see `audit.responses`.
 
     Attributes:
         policy: Makes a fresh policy.
@@ -277,5 +280,5 @@ class Played:
         for t in range(len(stream)):
             action = np.asarray(policy.act(stream.context(t)))
             chosen.append(np.broadcast_to(action, (n,)).copy())
-            policy.observe(stream.answer(t, chosen[-1]))
+            policy.observe(stream.answer(t, chosen))
         return {self.column: np.stack(chosen, axis=1)}

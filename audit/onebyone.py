@@ -86,12 +86,12 @@ class OneByOne:
         reseed(policy, rng, self.rng)
         act = _taking(_method(policy, self.act), 1)
         observe = _taking(_method(policy, self.observe), 3) if self.observe else _ignore
-        actions = []
+        actions: list[Any] = []
         for t in range(len(stream)):
             context = stream.context(t)
             action = act(context)
+            observe(context, action, stream.answer(t, [*actions, action]).tolist())
             actions.append(_number(action))
-            observe(context, action, stream.answer(t, action).tolist())
         return actions
 
     def _maker(self) -> Maker:

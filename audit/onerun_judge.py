@@ -37,6 +37,7 @@ from audit.record import (
     Test,
     Verdict,
 )
+from audit.threats import in_scope
 from audit.view import Floats
 
 Bits = npt.NDArray[np.bool_]
@@ -74,7 +75,7 @@ def one_run_plan(cases: tuple[PlannedCase, ...], settings: Settings) -> Plan:
         trials=max(case.trials for case in cases),
         early_stop=False,
         blind_factor=settings.blind_factor,
-        threats={"bits": False, "duration": False},
+        threats=in_scope(()),
         rounding_bits=BITS,
         cases=cases,
     )

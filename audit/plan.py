@@ -12,11 +12,13 @@ import numpy as np
 
 from audit.attack import Attack
 from audit.claim import AnyClaim, GaussianDp
+from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
+from audit.threats import in_scope
 
 _SCOUT_SHARE = 0.25
 _WHITE_BOX_SHARE = 0.15
@@ -25,6 +27,7 @@ FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
 _LARGEST_BLOCK = 2000
 _LONGEST_INPUT = 240
+_LONGEST_PASTED = 20_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Settings:
         alpha: Probability that any certified statement of the run is wrong.
         seed: Root of all random streams.
         early_stop: End a case at the first block at which it is refuted.
-        bits: Put floating-point rounding in scope: nothing is rounded before the attacks see it.
+        threats: Opt-in threats that are in scope.
         blind_factor: A case is blind when it could not have caught this multiple of its claim.
         profile: The named settings that these are, if any.
     """
@@ -45,7 +48,7 @@ class Settings:
     alpha: float = 1e-3
     seed: int = 0
     early_stop: bool = True
-    bits: bool = False
+    threats: tuple[str, ...] = ()
     blind_factor: float = 2.0
     profile: str = ""
 
@@ -56,6 +59,7 @@ class Settings:
             raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha}")
         if self.seed < 0:
             raise UsageError(f"seed: expected an integer >= 0, got {self.seed}")
+        in_scope(self.threats)
         if not self.blind_factor > 1:
             raise UsageError(f"blind_factor: expected a number > 1, got {self.blind_factor}")
 
@@ -80,6 +84,9 @@ class Request:
         command: What reproduces this case, when that is no command line.
         group: How many records the inputs of a pair may differ in.
         parameters: Parameters of the target that a sweep set.
+        domain: Where pairs may come from; the mechanism's own when None.
+        proposer: Who proposes them.
+        column: Name of a policy's recorded actions.
     """
 
     name: str
@@ -97,6 +104,9 @@ class Request:
     command: str = ""
     group: int = 1
     parameters: Mapping[str, float] = field(default_factory=dict)
+    domain: Domain | None = None
+    proposer: Proposer | None = None
+    column: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,8 @@ class Case:
     mechanism: Mechanism
     pairs: tuple[Pair, ...]
     attacks: tuple[Attack, ...] = field(default=())
+    domain: Domain | None = None
+    proposer: Proposer | None = None
 
 
 def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tuple[Case, ...]]:
@@ -131,8 +143,8 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
         trials=settings.trials,
         early_stop=settings.early_stop,
         blind_factor=settings.blind_factor,
-        threats={"bits": settings.bits, "duration": False},
-        rounding_bits=0 if settings.bits else BITS,
+        threats=in_scope(settings.threats),
+        rounding_bits=0 if "bits" in settings.threats else BITS,
         cases=tuple(case.planned for case in cases),
         profile=settings.profile,
     )
@@ -140,11 +152,15 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
 
 
 def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
+    domain = request.domain or capability(request.mechanism, "domain")
     pairs = request.pairs or tuple(request.mechanism.pairs())
+    if domain is not None and request.proposer is not None:
+        relations = domain.relations(request.claim.relation)
+        pairs = (*pairs, *request.proposer.propose(domain, relations, request.group))
     if not pairs:
         raise UsageError(
-            f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT, or "
-            "let pairs() return at least one"
+            f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT or "
+            "--domain JSON, or let pairs() return at least one"
         )
     _require_relation(request, pairs)
     trials = request.trials or settings.trials
@@ -176,8 +192,9 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         reproduce=request.command or _command(request, settings, trials, alpha),
         group=request.group,
         parameters=dict(request.parameters),
+        column=request.column,
     )
-    return Case(planned, request.mechanism, pairs, request.attacks)
+    return Case(planned, request.mechanism, pairs, request.attacks, domain, request.proposer)
 
 
 def _require_relation(request: Request, pairs: Sequence[Pair]) -> None:
@@ -257,14 +274,19 @@ def block_sizes(trials: int, smallest: int = 8) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def summarise_pair(pair: Pair) -> PairSummary:
+def pasted_pair(pair: Pair) -> PairSummary:
+    """A pair in full, up to a sane size."""
+    return summarise_pair(pair, _LONGEST_PASTED)
+
+
+def summarise_pair(pair: Pair, longest: int = _LONGEST_INPUT) -> PairSummary:
     """A pair as a reader needs it."""
     return PairSummary(
         label=pair.label or f"differs at {pair.position}",
         relation=pair.relation,
         position=pair.position,
-        left=as_json(pair.left),
-        right=as_json(pair.right),
+        left=as_json(pair.left, longest),
+        right=as_json(pair.right, longest),
     )
 
 
@@ -288,6 +310,7 @@ def _command(request: Request, settings: Settings, trials: int, alpha: float) ->
     words = ["python", "-m", "audit", "run", request.word or request.target, *request.options]
     words += ["--trials", str(trials), "--alpha", repr(alpha * request.siblings)]
     words += ["--seed", str(settings.seed)]
-    words += ["--bits"] if settings.bits else []
+    for threat in settings.threats:
+        words += ["--threat", threat]
     words += [] if settings.early_stop else ["--no-early-stop"]
     return shlex.join(words)

@@ -70,6 +70,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
         reproduce: Command that runs this case alone.
         group: How many records the inputs of a pair may differ in.
         parameters: Parameters of the target that a sweep set.
+        column: Name of a policy's recorded actions.
     """
 
     name: str
@@ -87,6 +88,7 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     reproduce: str
     group: int = 1
     parameters: dict[str, float] = {}
+    column: str = ""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

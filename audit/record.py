@@ -17,6 +17,7 @@ import numpy as np
 from audit.change import Change as Change
 from audit.claim import AnyClaim
 from audit.errors import UsageError
+from audit.event import Event
 from audit.evidence import Evidence
 from audit.files import write_atomically
 from audit.planned import PairSummary as PairSummary
@@ -38,7 +39,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """What scouting froze: the one thing that testifies.
 
     Attributes:
-        pair: Index of the chosen pair.
+        pair: Index of the chosen pair, or of the proposal that it was refined from.
         attack: Name of the chosen attack.
         event: The decision rule in words.
         edges: Increasing edges of the score bins.
@@ -49,6 +50,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         test: The final fixed-size test.
         ranks: Whether mu is certified from the rank sum instead of right guesses.
         forecast: Epsilon that scouting cautiously expected testimony to certify.
+        played: The chosen pair in full, to be pasted.
+        simple: The score as data, where it is a simple event.
     """
 
     pair: int
@@ -62,6 +65,28 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     test: Test
     ranks: bool = False
     forecast: float = 0.0
+    played: PairSummary | None = None
+    simple: Event | None = None
+
+    def pair_of(self, planned: PlannedCase) -> PairSummary:
+        """The pair, in full where the record has it."""
+        return self.played or planned.pairs[self.pair]
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair that the pair search tried.
+
+    Attributes:
+        label: Its label.
+        trials: Trials that it got.
+        evidence: Largest area under a curve beyond 1/2, less a standard error; -1 if unplayable.
+        loss: Its exact loss without noise, in scales of the noise; None where not known.
+    """
+
+    label: str
+    trials: int
+    evidence: float
+    loss: float | None = None
 
 
 class Ladder(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,6 +165,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         findings: Codes and messages.
         confirmation: The second run of a refuted case, when refutations had to be confirmed; then
             the certified bounds here are the smaller ones of both runs.
+        searched: The pairs that were tried, where a domain was given.
     """
 
     name: str
@@ -165,6 +191,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     ladder: Ladder | None = None
     findings: tuple[Finding, ...] = ()
     confirmation: CaseResult | None = None
+    searched: tuple[Tried, ...] = ()
 
     @property
     def found_out(self) -> bool:

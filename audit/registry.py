@@ -22,6 +22,7 @@ from typing import Any
 
 from audit.attack import Attack
 from audit.claim import AnyClaim
+from audit.domain import Proposer
 from audit.entry import Entry
 from audit.entrypoints import add, load, points
 from audit.errors import UsageError
@@ -71,6 +72,14 @@ def battery(names: Sequence[str] | None = None) -> tuple[Attack, ...]:
     if unknown:
         raise UsageError(f"attack {unknown[0]!r}: expected one of {', '.join(known)}")
     return tuple(_attribute(known[name])() for name in (names or known))
+
+
+def proposer() -> Proposer | None:
+    """Who proposes pairs for a domain; None when nobody is installed."""
+    for point in metadata.entry_points(group="audit.inputs"):
+        made: Proposer = point.load()()
+        return made
+    return None
 
 
 def matching(pattern: str) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from audit.errors import UsageError
 from audit.pair import Pair
+from audit.responses import answer
 from audit.view import PROJECTIONS, WHOLE, Array
 
 _ROUNDS = 32
@@ -23,11 +24,13 @@ class Stream:
         rows: What the customers bring: shape (T,), or (T, K) with one entry per arm.
         contexts: One per round, of any kind; None for policies without contexts.
         valuations: Whether `rows` are valuations: a customer buys at any price up to it.
+        responses: Rule that answers where an entry of `rows` is NaN, see `audit.responses`.
     """
 
     rows: Array
     contexts: Sequence[Any] | None = None
     valuations: bool = False
+    responses: Any = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -36,16 +39,19 @@ class Stream:
         """What the policy knows about customer `t`."""
         return None if self.contexts is None else self.contexts[t]
 
-    def answer(self, t: int, action: Any) -> Array:
-        """The outcome of `action` in round `t`, in the shape of the action.
+    def answer(self, t: int, actions: Sequence[Any]) -> Array:
+        """The outcome of the last of `actions`, those of the rounds up to `t`, in its shape.
 
         A valuation answers 1 (bought) or 0; with (T, K) rows an action is an arm; other rows are
         the outcome themselves, whatever was done.
         """
-        row = self.rows[t]
+        row, action = self.rows[t], np.asarray(actions[-1])
+        if row.dtype.kind == "f" and np.isnan(row).any():
+            past = [np.atleast_1d(np.asarray(earlier)) for earlier in actions]
+            return np.reshape(answer(self.responses, past), action.shape)
         if self.valuations:
-            return np.asarray(np.asarray(action) <= row, dtype=float)
-        return np.asarray(row[action]) if row.ndim else np.full(np.shape(action), row)
+            return np.asarray(action <= row, dtype=float)
+        return np.asarray(row[action]) if row.ndim else np.full(action.shape, row)
 
 
 def stream_of(data: Any) -> Stream:
@@ -53,7 +59,7 @@ def stream_of(data: Any) -> Stream:
 
     Args:
         data: A mapping with ``outcomes``, shape (T,) or (T, K), or ``valuations``, shape (T,), and
-            optionally ``contexts``, T of them.
+            optionally ``contexts``, T of them, and ``responses``, a rule for missing outcomes.
 
     Raises:
         UsageError: For anything else.
@@ -61,6 +67,8 @@ def stream_of(data: Any) -> Stream:
     try:
         name = "valuations" if "valuations" in data else "outcomes"
         rows, contexts = np.asarray(data[name]), data.get("contexts")
+        if rows.dtype == object:
+            rows = rows.astype(float)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError):
         raise UsageError(
             "pair: the input of a policy is a mapping with 'outcomes' (one per round, or one per "
@@ -72,7 +80,7 @@ def stream_of(data: Any) -> Stream:
             f"pair: a policy needs one context per round; got {name} of shape {rows.shape} and "
             f"{'no' if contexts is None else len(contexts)} contexts"
         )
-    return Stream(rows, contexts, name == "valuations")
+    return Stream(rows, contexts, name == "valuations", data.get("responses"))
 
 
 def standard_pairs() -> tuple[Pair, ...]:

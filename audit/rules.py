@@ -1,30 +1,14 @@
 """Rules: every finding has a code, and every code a page that ``explain`` prints.
 
-The docstring of a rule is its page: cause, effect on the verdict, remedy.
+The docstring of a rule is its page: cause, effect on the verdict, remedy. Here are the rules about
+verdicts; those about the behaviour of an implementation are in `audit.implementation_rules`.
 """
 
 from __future__ import annotations
 
-import inspect
-
+from audit import implementation_rules as implementation_rules
 from audit.errors import UsageError
-
-
-class Rule:
-    """Base of all rules.
-
-    Attributes:
-        code: The stable code.
-        title: A few words.
-    """
-
-    code = ""
-    title = ""
-
-    @classmethod
-    def page(cls) -> str:
-        """The text that ``explain`` prints."""
-        return f"{cls.code}: {cls.title}\n\n{inspect.cleandoc(cls.__doc__ or '')}\n"
+from audit.rule import Rule
 
 
 class ClaimRefuted(Rule):
@@ -104,36 +88,6 @@ class ControlNotCaught(Rule):
     title = "control not caught"
 
 
-class MechanismFailed(Rule):
-    """The mechanism failed, always or on one side more often than on the other.
-
-    Cause: exceptions, a wrong leading axis, a dead child process.
-
-    Effect: an exception in a trial is an outcome that the adversary sees, so one-sided failures
-    count as evidence. When no trial of either side returns, there is no verdict (exit code 3).
-
-    Remedy: run ``python -m audit check TARGET``; it names the first contract that breaks.
-    """
-
-    code = "DP006"
-    title = "mechanism failed"
-
-
-class NotReproducible(Rule):
-    """The same seed gave different views.
-
-    Cause: the mechanism draws from another source than the generator it is given, or keeps state.
-
-    Effect: none on the verdict by itself, but the record cannot be reproduced bit for bit, and
-    state shared between trials would void the bounds.
-
-    Remedy: draw all randomness from ``rng``; build all state inside the call.
-    """
-
-    code = "DP007"
-    title = "same seed, different view"
-
-
 class Resolved(Rule):
     """An accepted finding no longer reproduces.
 
@@ -146,21 +100,6 @@ class Resolved(Rule):
 
     code = "DP008"
     title = "accepted finding no longer reproduces"
-
-
-class TrialsDependent(Rule):
-    """Trials of one batched call depend on each other.
-
-    Cause: the batched function shares a draw between trials of a call: rows repeat, or differ
-    less within calls than between them. Every bound needs independent trials.
-
-    Effect: each trial is played in a call of its own, which is slower and then valid.
-
-    Remedy: draw noise with the leading trial axis in its shape.
-    """
-
-    code = "DP009"
-    title = "trials of a batch depend on each other"
 
 
 class WeakerAudit(Rule):
@@ -251,22 +190,6 @@ class NotConfirmed(Rule):
     title = "refuted once, not confirmed"
 
 
-class TrialEndedProcess(Rule):
-    """A trial ended the process that played it.
-
-    Cause: with ``--isolate``, a trial crashed (a segmentation fault, say), was killed for want of
-    memory, or left through ``os._exit``.
-
-    Effect: how the process ended is the outcome of that trial, as an exception would be, and part
-    of what the adversary sees. Without ``--isolate`` there would be no verdict.
-
-    Remedy: mend the crash; one that only happens for some inputs gives them away.
-    """
-
-    code = "DP030"
-    title = "a trial ended its process"
-
-
 class NullTestFailed(Rule):
     """Something was certified although both sides were played on the same input.
 
@@ -296,7 +219,9 @@ class AcceptanceLapsed(Rule):
     title = "acceptance has lapsed"
 
 
-RULES: dict[str, type[Rule]] = {rule.code: rule for rule in Rule.__subclasses__()}
+RULES: dict[str, type[Rule]] = {
+    rule.code: rule for rule in sorted(Rule.__subclasses__(), key=lambda rule: rule.code)
+}
 
 
 def explain(code: str) -> str:

@@ -14,18 +14,25 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from audit.attack import Game
 from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
+from audit.exact import difference
 from audit.freeze import Budget, Frozen, choose, freeze
 from audit.isolate import ENDED
-from audit.mechanism import FAILURES
-from audit.plan import Case
+from audit.mechanism import FAILURES, capability
+from audit.memory import repeats_its_answer
+from audit.plan import Case, pasted_pair
 from audit.quantise import grid_of
-from audit.record import Finding, Ladder, Plan, PlannedCase
+from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
+from audit.replay import event_of
+from audit.search import Searched, search
+from audit.seeds import seed_findings
 from audit.streams import Phase, Side, stream
+from audit.timing import Clock
 from audit.twin import twin_epsilon
 from audit.view import Views, concatenate
 
@@ -50,6 +57,7 @@ class Scouted:
         ladder: White-box certificate on the chosen pair, where there is one.
         twin: True epsilon of the noise-scaled twin that could be caught, where it is known.
         seconds: Busy time.
+        tried: The pairs that a search tried.
     """
 
     frozen: Frozen
@@ -59,6 +67,7 @@ class Scouted:
     ladder: Ladder | None
     twin: float | None
     seconds: float
+    tried: tuple[Tried, ...] = ()
 
 
 @dataclass
@@ -75,12 +84,13 @@ class _Track:
 
     def extend(self, per_side: int, case: str, seed: int) -> None:
         """Play `per_side` more trials on each side; find the rounding grid on the first."""
-        fresh = [
-            self.game.play(
-                side, per_side, stream(seed, case, Phase.SCOUT, tag, self.played, self.index)
-            )
-            for side, tag in ((True, Side.LEFT), (False, Side.RIGHT))
-        ]
+        streams = {
+            left: stream(seed, case, Phase.SCOUT, tag, self.played, self.index)
+            for left, tag in ((True, Side.LEFT), (False, Side.RIGHT))
+        }
+        order = stream(seed, case, Phase.ORDER, Side.LEFT, self.played, self.index)
+        sizes = {True: per_side, False: per_side}
+        fresh = list(self.game.play_sides(sizes, streams, order).values())
         self.played += 2 * per_side
         if self.left is None or self.right is None:
             self.left, self.right = fresh
@@ -95,6 +105,14 @@ class _Track:
         """
         if max(_raised(self)) > 0:
             self.game = replace(self.game, singly=True)
+
+    def rank_durations(self) -> None:
+        """Freeze the durations that others are compared with, and put ranks in their place."""
+        if self.left is None or self.right is None or self.game.clock is not None:
+            return
+        clock = Clock.of(self.left, self.right)
+        self.game = replace(self.game, clock=clock)
+        self.left, self.right = clock.apply(self.left), clock.apply(self.right)
 
     def round_views(self) -> None:
         """Freeze the rounding grid from the views so far and round them."""
@@ -111,11 +129,15 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         MechanismError: When the mechanism cannot be played, or no trial of either side returns.
     """
     started = time.perf_counter()
+    searched = search(case, plan.seed) if case.domain else None
+    case = searched.case if searched else case
     planned = case.planned
     given = _inputs(case)
     notes, singly, spent = _contract(case, plan)
+    timed = plan.threats.get("duration", False)
+    spent += searched.trials if searched else 0
     tracks = [
-        _Track(i, Game(case.mechanism, pair, planned.view, singly=singly))
+        _Track(i, Game(case.mechanism, pair, planned.view, singly=singly, timed=timed))
         for i, pair in enumerate(case.pairs)
     ]
     budget = Budget(planned.claim, sum(planned.blocks), planned.shares.fixed)
@@ -123,6 +145,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
         tracks = _keep(tracks, alive)
         for track in tracks:
             track.extend(per_side, planned.name, plan.seed)
+            if track.game.timed:
+                track.rank_durations()
             if plan.rounding_bits:
                 track.round_views()
             _require_returns(track)
@@ -137,8 +161,20 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     ladder = climb(frozen.game, planned, plan.seed)
     twin = twin_epsilon(frozen, planned, plan.seed)
     notes += _ended(planned, tracks)
+    notes += _noise_free(frozen.game, planned)
     seconds = time.perf_counter() - started
-    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
+    frozen = _with_pair(frozen, searched)
+    tried = searched.tried if searched else ()
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds, tried)
+
+
+def _with_pair(frozen: Frozen, searched: Searched | None) -> Frozen:
+    """The choice with its pair in full, counted among the planned ones."""
+    choice = frozen.choice
+    index = searched.origins[choice.pair] if searched else choice.pair
+    played = pasted_pair(frozen.game.pair)
+    simple = event_of(frozen.scorer)
+    return replace(frozen, choice=structs.replace(choice, pair=index, played=played, simple=simple))
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
@@ -146,6 +182,11 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     planned = case.planned
     size = min(64, max(4, int(planned.trials * _CONTRACT_SHARE / 8)))
     game = Game(case.mechanism, case.pairs[0], planned.view)
+    if repeats_its_answer(game, planned.name, plan.seed):
+        raise MechanismError(
+            "later runs repeat the answer of the first, with the noise that it drew, so trials are "
+            "not independent. Clear or drop the cache between runs"
+        )
     notes = []
     if not same_seed_same_view(game, planned.name, plan.seed, size):
         message = "two plays from the same generator state differ; draw all randomness from rng"
@@ -158,7 +199,20 @@ def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     if singly:
         message = "trials of one call depend on each other; each is played in a call of its own"
         notes.append(Finding.about(planned, "DP009", message))
-    return tuple(notes), singly, 10 * size
+    spent = 10 * size
+    if plan.threats.get("seed"):
+        found, trials = seed_findings(game, planned, plan.seed)
+        notes, spent = [*notes, *found], spent + trials
+    return tuple(notes), singly, spent
+
+
+def _noise_free(game: Game, planned: PlannedCase) -> tuple[Finding, ...]:
+    """What the pair does without noise, where the mechanism says how much noise it adds."""
+    if capability(game.mechanism, "declared_scale") is None:
+        return ()
+    found = difference(game)
+    message = found.complaint(planned.claim) if found else ""
+    return (Finding.about(planned, "DP020", message),) if message else ()
 
 
 def _ended(planned: PlannedCase, tracks: list[_Track]) -> tuple[Finding, ...]:

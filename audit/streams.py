@@ -23,6 +23,9 @@ class Phase(IntEnum):
     CERTIFY = 4
     CALIBRATE = 5
     TWIN = 6
+    SEED = 7
+    SEARCH = 8
+    ORDER = 9
 
 
 class Side(IntEnum):

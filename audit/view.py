@@ -7,38 +7,25 @@ has no such entry) and one *form* per trial, a string that spells out everything
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from audit.encode import Array as Array
+from audit.encode import Raised as Raised
+from audit.encode import category as category
+from audit.encode import encode
 from audit.errors import MechanismError, UsageError
 
-Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 WHOLE = ("output", "transcript")
 PROJECTIONS = ("all", "except", "after")
 _MOST_PATHS = 8192
-_EXACT_INTEGERS = 2**53
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-
-
-@dataclass(frozen=True)
-class Raised:
-    """An exception that one trial ended in: an outcome like any other."""
-
-    kind: str
-    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,15 +162,15 @@ def _from_arrays(columns: Mapping[str, Array], n: int) -> Views:
 def _from_objects(outputs: list[Any]) -> Views:
     kinds = {type(x) for x in outputs}
     if len(kinds) == 1 and kinds <= {float, np.float64}:
-        # the form of a trial must not depend on its neighbours in the block: see _encode
-        kind = _encode(outputs[0], "value", {})
+        # the form of a trial must not depend on its neighbours in the block: see encode
+        kind = encode(outputs[0], "value", {})
         form = np.full(len(outputs), kind, dtype=object)
         return Views(form, {"value": np.asarray(outputs, dtype=float)})
     table: dict[str, Floats] = {}
     forms = np.empty(len(outputs), dtype=object)
     for row, output in enumerate(outputs):
         leaves: dict[str, float] = {}
-        forms[row] = _encode(output, "value", leaves)
+        forms[row] = encode(output, "value", leaves)
         for path, number in leaves.items():
             if path not in table:
                 if len(table) >= _MOST_PATHS:
@@ -191,96 +178,6 @@ def _from_objects(outputs: list[Any]) -> Views:
                 table[path] = np.full(len(outputs), np.nan)
             table[path][row] = number
     return Views(forms, dict(sorted(table.items())))
-
-
-def _encode(x: Any, path: str, leaves: dict[str, float]) -> str:
-    """Write the numbers in `x` to `leaves` and return its form."""
-    if x is None:
-        return "None"
-    if isinstance(x, Raised):
-        leaves[f"{path}.message"] = category(x.message)
-        return f"raised {x.kind}"
-    if isinstance(x, np.ndarray | np.generic):
-        return _encode_array(np.asarray(x), path, leaves)
-    if isinstance(x, bool | int | float | complex):
-        return _encode_number(x, path, leaves)
-    if isinstance(x, Decimal | Fraction):
-        return _encode_exact(x, path, leaves)
-    if isinstance(x, str | bytes | bytearray):
-        leaves[path] = category(x if isinstance(x, str) else bytes(x).hex())
-        leaves[f"{path}.len"] = len(x)
-        return type(x).__name__
-    return _encode_container(x, path, leaves)
-
-
-def _encode_number(x: Any, path: str, leaves: dict[str, float]) -> str:
-    if isinstance(x, complex):
-        leaves[f"{path}.real"], leaves[f"{path}.imag"] = x.real, x.imag
-    elif isinstance(x, int) and abs(x) > _EXACT_INTEGERS:
-        leaves[path] = math.copysign(_to_float(abs(x)), 1 if x > 0 else -1)
-        leaves[f"{path}.exact"] = category(hex(x))  # str() refuses more than 4,300 digits
-    else:
-        leaves[path] = float(x)
-    return type(x).__name__
-
-
-def _encode_exact(x: Decimal | Fraction, path: str, leaves: dict[str, float]) -> str:
-    """A number that a float rounds: its size, and a code where the rounding loses something."""
-    missing = isinstance(x, Decimal) and x.is_nan()
-    leaves[path] = number = math.nan if missing else _to_float(x)
-    if missing or number != x:
-        leaves[f"{path}.exact"] = category(str(x))
-    return type(x).__name__
-
-
-def _to_float(x: int | Decimal | Fraction) -> float:
-    try:
-        return float(x)
-    except OverflowError:
-        return math.copysign(math.inf, 1 if x > 0 else -1)
-
-
-def _encode_array(x: Array, path: str, leaves: dict[str, float]) -> str:
-    form = f"array[{x.dtype.kind}]{list(x.shape)}"
-    if x.dtype.kind not in "biuf":
-        inner = [_encode(v, f"{path}[{i}]", leaves) for i, v in enumerate(x.ravel().tolist())]
-        return form + _summary(inner)
-    flat = x.astype(float)
-    for index in np.ndindex(x.shape):
-        leaves[path + "".join(f"[{i}]" for i in index)] = float(flat[index])
-    return form
-
-
-def _encode_container(x: Any, path: str, leaves: dict[str, float]) -> str:
-    kind = type(x).__name__
-    if hasattr(x, "to_dict") and hasattr(x, "dtypes"):  # pandas objects, without importing it
-        x = {"index": list(x.index), "values": x.to_numpy(), "kind": str(x.dtypes)}
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        x = {f.name: getattr(x, f.name) for f in dataclasses.fields(x)}
-    elif isinstance(x, set | frozenset):
-        x = sorted(x, key=repr)
-    if isinstance(x, Mapping):
-        leaves[f"{path}.len"] = len(x)
-        parts = [f"{k!r}:{_encode(v, f'{path}[{k!r}]', leaves)}" for k, v in x.items()]
-        return f"{kind}{{{','.join(parts)}}}"
-    if isinstance(x, Sequence):
-        leaves[f"{path}.len"] = len(x)
-        return kind + _summary([_encode(v, f"{path}[{i}]", leaves) for i, v in enumerate(x)])
-    leaves[path] = category(_ADDRESS.sub("0x", repr(x)))
-    return f"object {kind}"
-
-
-def _summary(parts: list[str]) -> str:
-    if len(parts) > 1 and len(set(parts)) == 1:
-        return f"[{len(parts)} x {parts[0]}]"
-    return f"[{','.join(parts)}]"
-
-
-def category(text: str) -> float:
-    """A stable number for a text: equal texts, equal numbers; different ones almost never."""
-    return float(
-        int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:6], "big")
-    )
 
 
 def project(views: Views, view: str, positions: Sequence[int]) -> Views:

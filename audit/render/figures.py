@@ -117,7 +117,7 @@ def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
     event = one_line(choice.event, 600) or NOTHING
     rows = [("Attack", one_line(choice.attack, 300)), ("Event", event), ("Test", _test(result))]
     if 0 <= choice.pair < len(planned.pairs):
-        pair = planned.pairs[choice.pair]
+        pair = choice.pair_of(planned)
         rows += [
             (
                 "Pair",
@@ -127,6 +127,9 @@ def _chosen(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
             ("Left input", one_line(pair.left, 600)),
             ("Right input", one_line(pair.right, 600)),
         ]
+    if result.searched:
+        spent = whole(sum(tried.trials for tried in result.searched))
+        rows.append(("Pair search", f"{len(result.searched)} pairs tried, {spent} trials"))
     return rows
 
 

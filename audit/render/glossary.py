@@ -103,7 +103,8 @@ THREATS: dict[str, str] = {
         "Trailing bits of floating-point numbers, which can tell the inputs apart although the"
         " real numbers that they stand for cannot."
     ),
-    "duration": "Run time and timeouts as part of what the adversary sees.",
+    "duration": "The run time of every trial as part of what the adversary sees.",
+    "seed": "Few seeds, which can all be tried, and state that one trial leaves to the next.",
 }
 OTHER_THREAT = "An opt-in threat of this run's plan."
 

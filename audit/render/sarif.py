@@ -17,7 +17,8 @@ from audit.record import Change, Finding, Record
 from audit.render import sentences as say
 from audit.render.gating import Severity, gating, message, place, printable
 from audit.render.wording import one_line
-from audit.rules import RULES, Rule
+from audit.rule import Rule
+from audit.rules import RULES
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

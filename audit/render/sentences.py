@@ -185,7 +185,10 @@ def threats_sentence(record: Record) -> str:
     threats = record.plan.threats
     run = [one_line(name, 40) for name, on in threats.items() if on]
     left = [one_line(name, 40) for name, on in threats.items() if not on]
-    return f"Threats run: {', '.join(run) or 'none'}; not run: {', '.join(left) or 'none'}."
+    words = f"Threats run: {', '.join(run) or 'none'}; not run: {', '.join(left) or 'none'}."
+    if threats.get("duration"):
+        words += " Run times do not repeat, so neither does this record, bit for bit."
+    return words
 
 
 def rounding_sentence(record: Record) -> str:

@@ -20,11 +20,11 @@ def shown(*words):
 def test_precedence_flag_environment_file_default(monkeypatch):
     assert shown()["trials"] == "20000 (default)"
     Path("pyproject.toml").write_text(
-        "[tool.audit]\ntrials = 300\nearly-stop = false\nbits = true\n"
+        "[tool.audit]\ntrials = 300\nearly-stop = false\nthreats = ['bits']\n"
     )
     assert shown()["trials"] == "300 (file)"
     assert shown()["early_stop"] == "False (file)"
-    assert shown()["bits"] == "True (file)"
+    assert shown()["threats"] == "('bits',) (file)"
     monkeypatch.setenv("AUDIT_RUN_TRIALS", "400")
     assert shown()["trials"] == "400 (environment)"
     assert shown("--trials", "500")["trials"] == "500 (commandline)"

@@ -28,6 +28,7 @@ def test_contract(name):
     claim = mechanism.claim
     assert claim is not None
     lines = check_mechanism(mechanism, mechanism.pairs(), claim, catalogue()[name].view)
-    failed = [f"{line.name}: {line.message}" for line in lines if not line.passed]
+    excused = {"sensitivity"} if name.startswith("broken/") else set()
+    failed = [f"{x.name}: {x.message}" for x in lines if not x.passed and x.name not in excused]
     assert not failed
     assert [line.name for line in lines][-1] == "picklable"

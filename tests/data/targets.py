@@ -135,3 +135,16 @@ class Slip:
 
     def run(self, data, n, rng):
         return {"value": data + rng.laplace(scale=0.5, size=n)}
+
+
+KEPT: dict[float, float] = {}
+
+
+def kept_answer(data, rng):
+    if data not in KEPT:
+        KEPT[data] = data + rng.laplace()
+    return KEPT[data]
+
+
+def leaky_sum(data, n, rng):
+    return sum(data) + rng.laplace(scale=0.1, size=n)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from audit.registry import catalogue
-from audit.rules import RULES, Rule
+from audit.rule import Rule
+from audit.rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +24,7 @@ def test_every_rule_says_cause_effect_and_remedy(code):
     assert page.splitlines()[0].endswith(".")
 
 
-def test_codes_and_titles_are_unique():
+def test_codes_are_well_formed_and_titles_unique():
     assert len(RULES) == len(Rule.__subclasses__())
     assert all(re.fullmatch(r"DP\d{3}", code) for code in RULES)
     assert len({rule.title for rule in RULES.values()}) == len(RULES)

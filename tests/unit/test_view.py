@@ -195,3 +195,48 @@ def test_a_block_in_which_all_trials_raised_still_has_a_view() -> None:
 def test_categories_are_stable_numbers() -> None:
     assert category("left") == category("left") != category("right")
     assert category("left") == float(int(category("left"))) < 2**48
+
+
+def test_numbers_in_texts_are_leaves() -> None:
+    views = collect(["price 1.50 of -2e3", "price 1.75 of -2e3", "no price"], 3)
+    assert views["value.number[0]"][:2].tolist() == [1.5, 1.75]
+    assert views["value.number[1]"][:2].tolist() == [-2000.0, -2000.0]
+    assert views["value.words"][0] == views["value.words"][1] == category("price # of #")
+    assert np.isnan(views["value.number[0]"][2])
+    assert views["value"][0] != views["value"][1]
+
+
+def test_numbers_in_messages_of_exceptions_are_leaves() -> None:
+    views = collect([Raised("ValueError", "sum is 12.5"), Raised("ValueError", "no sum")], 2)
+    assert views["value.message.number[0]"][0] == 12.5
+
+
+class Slotted:
+    __slots__ = ("noisy",)
+
+    def __init__(self, noisy: float) -> None:
+        self.noisy = noisy
+
+
+class Kept:
+    """An object that holds a number, a text, an object, itself and a method."""
+
+    def __init__(self, total: float) -> None:
+        self.total, self.inner, self.me = total, Slotted(total + 1), self
+        self.method = self.__repr__
+
+
+def test_attributes_of_objects_are_leaves() -> None:
+    views = collect([Kept(1.0), Kept(2.5)], 2)
+    assert views["value.total"].tolist() == [1.0, 2.5]
+    assert views["value.inner.noisy"].tolist() == [2.0, 3.5]
+    assert (
+        views.form[0] == "object Kept{inner:object Slotted{noisy:float},me:Kept again,total:float}"
+    )
+    assert views.form[0] == views.form[1]
+
+
+def test_a_list_that_holds_itself_ends() -> None:
+    endless: list[object] = [1.0]
+    endless.append(endless)
+    assert collect([endless], 1)["value[0]"].tolist() == [1.0]

@@ -1,0 +1,42 @@
+"""The attack that looks at one stored event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from audit.attack import Game, Scorer
+from audit.event import Event
+from audit.view import Views
+
+
+def event_of(scorer: Scorer) -> Event | None:
+    """The score as data, where it is a simple event that says so, with finite numbers."""
+    found = scorer if isinstance(scorer, Event) else getattr(scorer, "event", None)
+    if not isinstance(found, Event):
+        return None
+    return found if np.isfinite([found.centre, found.spread, found.missing]).all() else None
+
+
+class Replayed:
+    """The attack that looks at one stored event; there is nothing to fit."""
+
+    name = "pinned"
+    slow = False
+    learns = False
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+
+    def applies(self, game: Game) -> bool:  # noqa: ARG002
+        """Always."""
+        return True
+
+    def fit(
+        self,
+        game: Game,  # noqa: ARG002
+        left_views: Views,  # noqa: ARG002
+        right_views: Views,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Scorer:
+        """The event itself."""
+        return self.event
