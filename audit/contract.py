@@ -206,7 +206,10 @@ def _no_state(subject: Subject) -> Check:
 
 
 def _memory(subject: Subject) -> Check:
-    """Whether later runs draw anew instead of repeating the first answer."""
+    """Whether later runs draw anew instead of repeating the first answer.
+
+    It comes before all other runs: a cache shows while it fills.
+    """
     remembers = repeats_its_answer(subject.game, _CASE, subject.seed)
     note = "later runs repeat the first answer" if remembers else "no answer kept"
     return Check("memory", not remembers, note)
@@ -300,6 +303,7 @@ def _guarded(name: str, check: Callable[[Subject], Check]) -> Callable[[Subject]
 _ALL: Mapping[str, Any] = {
     "claim": _claim,
     "pairs": _pairs,
+    "memory": _memory,
     "runs": _runs,
     "leading axis": _leading_axis,
     "view": _view,
@@ -307,7 +311,6 @@ _ALL: Mapping[str, Any] = {
     "inputs kept": _inputs_kept,
     "seeding": _seeding,
     "hidden state": _no_state,
-    "memory": _memory,
     "independence": _independence,
     "batch": _batch,
     "sensitivity": _sensitivity,

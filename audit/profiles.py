@@ -49,8 +49,10 @@ class Profile:
     tested: bool = False
 
     def trials(self, number: int) -> int:
-        """A number of trials under this profile; 0 stays 0."""
-        return max(FEWEST_TRIALS, round(number * self.factor)) if number else 0
+        """A number of trials under this profile; one that is too small anyway stays."""
+        if number < FEWEST_TRIALS or self.factor == 1:
+            return number
+        return max(FEWEST_TRIALS, round(number * self.factor))
 
     def case(self, config: CaseConfig) -> CaseConfig:
         """A configured case with its own number of trials changed."""

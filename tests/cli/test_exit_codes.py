@@ -91,13 +91,13 @@ def test_help_imports_no_numpy():
 
 
 def test_a_crash_of_our_own_is_no_verdict_and_never_looks_refuted(monkeypatch):
-    from audit import commands
+    from audit import tool_commands
     from tests.cli.console import audit
 
     def crash(_pattern):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(commands, "list_catalogue", crash)
+    monkeypatch.setattr(tool_commands, "list_catalogue", crash)
     outcome = audit("list")
     assert outcome.code == 3
     assert "ZeroDivisionError: ours" in outcome.err

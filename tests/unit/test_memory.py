@@ -5,7 +5,7 @@ import pytest
 
 import audit
 from audit.attack import Game
-from audit.checks import check_mechanism
+from audit.contract import check_mechanism
 from audit.mechanism import FunctionMechanism
 from audit.memory import repeats_its_answer
 
