@@ -210,7 +210,12 @@ def _memory(subject: Subject) -> Check:
 
     It comes before all other runs: a cache shows while it fills.
     """
-    remembers = repeats_its_answer(subject.game, _CASE, subject.seed)
+    try:
+        remembers = repeats_its_answer(subject.game, _CASE, subject.seed)
+    except UsageError:
+        raise
+    except (MechanismError, *FAILURES):  # the next lines say what is wrong
+        return Check("memory", True, "cannot be played")
     note = "later runs repeat the first answer" if remembers else "no answer kept"
     return Check("memory", not remembers, note)
 

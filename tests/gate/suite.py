@@ -43,8 +43,11 @@ class Stream:
     def game(self) -> Stream:
         return self
 
-    def play(self, left: bool, number: int, rng: np.random.Generator) -> np.ndarray:
-        return rng.multinomial(number, self.laws[Side.LEFT if left else Side.RIGHT])
+    def play_sides(self, sizes, streams, order) -> dict[bool, np.ndarray]:
+        return {
+            left: streams[left].multinomial(n, self.laws[Side.LEFT if left else Side.RIGHT])
+            for left, n in sizes.items()
+        }
 
     def tabulate(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.stack([left, right])
