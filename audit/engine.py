@@ -274,7 +274,7 @@ def play_blocks(
 
 def _judge(plan: Plan, trial: _Trial) -> CaseResult:
     scouted = trial.scouted
-    return judge(
+    result = judge(
         plan,
         trial.case.planned,
         scouted.frozen.choice,
@@ -285,6 +285,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         twin=scouted.twin,
         notes=scouted.notes,
     )
+    return msgspec.structs.replace(result, rounds=scouted.rounds)
 
 
 def environment() -> Environment:

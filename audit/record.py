@@ -23,6 +23,7 @@ from audit.planned import Plan as Plan
 from audit.planned import PlannedCase as PlannedCase
 from audit.planned import Role as Role
 from audit.planned import Shares as Shares
+from audit.rounds import Rounds
 
 SCHEMA_VERSION = 1
 
@@ -139,6 +140,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         findings: Codes and messages.
         confirmation: The second run of a refuted case, when refutations had to be confirmed; then
             the certified bounds here are the smaller ones of both runs.
+        rounds: Sequences of the view over their rounds, as scouting saw them; never evidence.
     """
 
     name: str
@@ -164,6 +166,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     ladder: Ladder | None = None
     findings: tuple[Finding, ...] = ()
     confirmation: CaseResult | None = None
+    rounds: tuple[Rounds, ...] = ()
 
     @property
     def found_out(self) -> bool:

@@ -23,6 +23,7 @@ from audit.mechanism import FAILURES
 from audit.plan import Case
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase
+from audit.rounds import Rounds, rounds_of
 from audit.streams import Phase, Side, stream
 from audit.twin import twin_epsilon
 from audit.view import Views, concatenate
@@ -47,6 +48,7 @@ class Scouted:
         notes: Findings of the contract tests.
         ladder: White-box certificate on the chosen pair, where there is one.
         twin: True epsilon of the noise-scaled twin that could be caught, where it is known.
+        rounds: Sequences of the view over their rounds, for reports.
         seconds: Busy time.
     """
 
@@ -56,6 +58,7 @@ class Scouted:
     notes: tuple[Finding, ...]
     ladder: Ladder | None
     twin: float | None
+    rounds: tuple[Rounds, ...]
     seconds: float
 
 
@@ -134,8 +137,9 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     winner = next(track for track in tracks if track.best is frozen)
     ladder = climb(frozen.game, planned, plan.seed)
     twin = twin_epsilon(frozen, planned, plan.seed)
+    rounds = rounds_of(winner.left, winner.right, planned.view, frozen.game.pair)
     seconds = time.perf_counter() - started
-    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds)
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, rounds, seconds)
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
