@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -61,6 +62,22 @@ def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None)
         record = baselines.compare(record, baselines.read_baseline(baseline))
     render_all(record, outputs)
     return record.summary.exit_code
+
+
+def index(paths: Sequence[Path], target: Path) -> None:
+    """Write one page over many records, with a link to each and the trend of every case."""
+    from audit.render.index import Entry, render_index
+
+    entries = [Entry(read_record(path), _link(path, target)) for path in paths]
+    write_atomically(target, render_index(entries).encode())
+    click.echo(f"index: {target}", err=True)
+
+
+def _link(path: Path, target: Path) -> str:
+    """Address of a record's report, or of the record where no report lies beside it."""
+    beside = path.with_name("report.html")
+    shown = beside if beside.exists() else path
+    return quote(Path(os.path.relpath(shown, target.parent)).as_posix())
 
 
 def merge(records: Sequence[Record]) -> Record:
