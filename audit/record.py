@@ -8,6 +8,7 @@ the number of jobs, the order of the blocks or a resume; `Record.digest` covers 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -180,6 +181,9 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         bins = len(self.choice.posterior) if self.choice else 0
         return Evidence.from_rows(bins, self.counts)
 
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("result_html", self)
+
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """What the record depends on beside the plan.
@@ -254,6 +258,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         del body["execution"]
         return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
 
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("record_html", self)
+
     def planned(self, name: str) -> PlannedCase:
         """The plan of a case.
 
@@ -264,6 +271,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             if case.name == name:
                 return case
         raise UsageError(f"case {name!r} is not in the plan of this record")
+
+
+def shown_in_notebook(how: str, what: CaseResult | Record) -> str:
+    """HTML of a result or record; the layer of reports is asked by name, as it lies above."""
+    shown: str = getattr(importlib.import_module("audit.render.notebook"), how)(what)
+    return shown
 
 
 def write_record(record: Record, path: Path) -> None:
@@ -304,9 +317,11 @@ def decode(path: Path, kind: Any, what: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: expected a {what} in JSON: {error}") from None
     if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        remedy = "update dpaudit" if newer else "write it again with this version of dpaudit"
         raise UsageError(
             f"{path}: expected a {what} of schema version {SCHEMA_VERSION}, got {version!r}; "
-            "write it again with this version of dpaudit"
+            f"{remedy}"
         )
     try:
         return msgspec.convert(raw, kind)

@@ -29,7 +29,7 @@ def origin_sentence(planned: PlannedCase, result: CaseResult) -> str:
     ordered = pair.position > 0 or any(rounds.own for rounds in result.rounds)
     where = f", whose inputs first differ at position {whole(pair.position + 1)}" if ordered else ""
     label = one_line(pair.label, 200) or NOTHING
-    return f"The evidence came from the pair {label}{where}: the attack {attack} {told}."
+    return f"The evidence came from the pair “{label}”{where}: the attack {attack} {told}."
 
 
 def event_in_words(result: CaseResult) -> str:

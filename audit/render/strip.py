@@ -74,13 +74,18 @@ class Strip:
         """A dotted line from top to bottom, for the rounds at which inputs differ."""
         self.line((x, x), self.up, "axis", dash="1.5 2.5")
 
-    def svg(self, start: str, end: str) -> str:
-        """The ``<svg>`` element, with words below both ends of the horizontal axis."""
-        low, high = (self._place(self.across[0], y).split(",")[1] for y in self.up)
+    def svg(self, start: str, end: str, *, heights: Sequence[float] = ()) -> str:
+        """The ``<svg>`` element.
+
+        Args:
+            start: Words below the left end of the horizontal axis.
+            end: Words below its right end.
+            heights: Where the vertical axis has numbers; at both ends when empty.
+        """
+        places = [(y, _BOTTOM - _share(y, self.up) * (_BOTTOM - _TOP)) for y in heights or self.up]
         frame = (
             f'<path d="M{_LEFT:g} {_BOTTOM:g}H{_RIGHT:g}" stroke="var(--grid)"/>'
-            + _text(_LEFT - 6, float(low) + 4, "end", _minus(self.up[0]))
-            + _text(_LEFT - 6, float(high) + 4, "end", _minus(self.up[1]))
+            + "".join(_text(_LEFT - 6, down + 4, "end", _minus(y)) for y, down in places)
             + _text(_LEFT, HEIGHT - 8, "start", start)
             + _text(_RIGHT, HEIGHT - 8, "end", end)
         )

@@ -62,7 +62,8 @@ def growth(result: CaseResult, planned: PlannedCase) -> str:
     strip.level(claimed, "claim")
     strip.line(trials[some].tolist(), reached[some].tolist(), "measured")
     strip.line([last], [result.epsilon_lower], "certified")
-    return strip.svg("0", count(result.trials, "trial", "trials"))
+    trials_in_all = count(result.trials, "trial", "trials")
+    return strip.svg("0", trials_in_all, heights=(0.0, claimed))
 
 
 def sequence(rounds: Rounds) -> str:
