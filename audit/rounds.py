@@ -20,7 +20,7 @@ MOST_ROUNDS = 64
 FALSE_ALARM = 0.01
 _MOST_TRIALS = 2_000
 _MOST_VALUES = 8
-_MOST_SHARES = 3
+_MOST_SHARES = 2
 _DIGITS = 4
 _QUANTILES = (0.1, 0.9)
 
@@ -122,8 +122,8 @@ def _summary(name: str, left: Floats, right: Floats, places: Array | None, pair:
         left=drawn[0],
         right=drawn[1],
         gap=tuple(_rounded(_gap(a, b)) or 0.0 for a, b in zip(one.T, other.T, strict=True)),
-        # Dvoretzky, Kiefer and Wolfowitz for both samples, for every round and entry at once.
-        noise=round(spread * math.sqrt(math.log(4 * apart.size / FALSE_ALARM)), _DIGITS),
+        # Dvoretzky, Kiefer and Wolfowitz in two samples of equal size (Wei and Dudley 2012).
+        noise=round(spread * math.sqrt((1 + math.log(apart.size / FALSE_ALARM)) / 2), _DIGITS),
         trials=(len(one), len(other)),
     )
 
