@@ -37,7 +37,7 @@ def parse_format(text: str) -> Output:
 def render_all(record: Record, outputs: Sequence[Output]) -> None:
     """Render to files, and to stdout where there is no path."""
     for name, path in outputs:
-        color = path is None and sys.stdout.isatty()
+        color = path is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render.render(record, name, color=color)
         if path is None:
             _print(text)
