@@ -204,13 +204,27 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     help="text, json, markdown, html, junit, sarif or github; text by default.",
 )
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
+@click.option(
+    "--index",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Instead of merging, write one page over all records, with the trend of every case.",
+)
 @click.pass_context
 def report(
-    ctx: click.Context, records: tuple[Path, ...], formats: tuple[str, ...], baseline: Path | None
+    ctx: click.Context,
+    records: tuple[Path, ...],
+    formats: tuple[str, ...],
+    baseline: Path | None,
+    index: Path | None,
 ) -> None:
     """Render records again; several records of one plan's shards are merged."""
     from audit import documents
 
+    if index is not None:
+        if formats or baseline:
+            raise click.UsageError("--index writes a page of its own; drop -f and --baseline")
+        documents.index(records, index)
+        return
     ctx.exit(documents.report(records, formats, baseline))
 
 

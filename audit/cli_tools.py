@@ -118,6 +118,11 @@ def score(ctx: click.Context, /, **options: Any) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file ending in .html, with pictures, or in .md; the table goes to stdout if omitted.",
 )
+@click.option(
+    "--record",
+    type=EXISTING,
+    help="Record of audits of NAME, such as a sweep over epsilon: shows certified and claimed.",
+)
 @click.pass_context
 def utility(ctx: click.Context, /, name: str, **options: Any) -> None:
     """Measure what privacy costs: regret against rounds and epsilon, beside the guarantee."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
@@ -39,7 +40,7 @@ def parse_format(text: str) -> Output:
 def render_all(record: Record, outputs: Sequence[Output]) -> None:
     """Render to files, and to stdout where there is no path."""
     for name, path in outputs:
-        color = path is None and sys.stdout.isatty()
+        color = path is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         text = render.render(record, name, color=color)
         if path is None:
             _print(text)
@@ -66,6 +67,22 @@ def report(paths: Sequence[Path], formats: Sequence[str], baseline: Path | None)
         record = baselines.compare(record, baselines.read_baseline(baseline))
     render_all(record, outputs)
     return record.summary.exit_code
+
+
+def index(paths: Sequence[Path], target: Path) -> None:
+    """Write one page over many records, with a link to each and the trend of every case."""
+    from audit.render.index import Entry, render_index
+
+    entries = [Entry(read_record(path), _link(path, target)) for path in paths]
+    write_atomically(target, render_index(entries).encode())
+    click.echo(f"index: {target}", err=True)
+
+
+def _link(path: Path, target: Path) -> str:
+    """Address of a record's report, or of the record where no report lies beside it."""
+    beside = path.with_name("report.html")
+    shown = beside if beside.exists() else path
+    return quote(Path(os.path.relpath(shown, target.parent)).as_posix())
 
 
 def merge(records: Sequence[Record]) -> Record:

@@ -29,11 +29,12 @@ from audit.blocklog import BlockLog
 from audit.cluster import ENGINES, lost
 from audit.errors import MechanismError, UsageError
 from audit.evidence import Counts, Evidence
+from audit.execution import Environment, Execution
 from audit.fingerprint import fingerprint
 from audit.freeze import Frozen
 from audit.judge import crossing, failed, judge
 from audit.plan import Case
-from audit.record import CaseResult, Environment, Execution, Plan, Record
+from audit.record import CaseResult, Plan, Record
 from audit.scout import Scouted, scout_case
 from audit.streams import Phase, Side, stream
 from audit.summary import summarise
@@ -309,7 +310,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
         twin=scouted.twin,
         notes=scouted.notes,
     )
-    return msgspec.structs.replace(result, searched=scouted.tried)
+    return msgspec.structs.replace(result, searched=scouted.tried, rounds=scouted.rounds)
 
 
 def environment() -> Environment:

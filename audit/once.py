@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from audit.canaries import Game, coins, game_of, play_once, record_of
 from audit.engine import environment
 from audit.errors import MechanismError, UsageError
+from audit.execution import Execution
 from audit.judge import failed
 from audit.mechanism import Mechanism
 from audit.onerun_judge import canary_pair, judge_canaries, one_run_plan, one_run_shares, testify
 from audit.onerun_power import Design, plan_one_run
 from audit.plan import Request, Settings, as_json
-from audit.record import CaseResult, Execution, Plan, PlannedCase, Record, Shares
+from audit.record import CaseResult, Plan, PlannedCase, Record, Shares
 from audit.streams import Phase, Side, stream
 from audit.summary import summarise
 

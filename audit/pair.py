@@ -60,6 +60,12 @@ class Pair:
         """Index of the first differing record; 0 for inputs without a leading axis."""
         return self.differs[0] if self.differs else 0
 
+    @property
+    def length(self) -> int | None:
+        """Number of records of both inputs; None without a common leading axis."""
+        columns = None if self.differs is None else _as_columns(self.left)
+        return len(columns[0]) if columns else None
+
     def _check_replace_one(self) -> None:
         if self.differs is None or not 1 <= len(self.differs) <= self.records:
             where = "unequal lengths" if self.differs is None else f"positions {self.differs}"

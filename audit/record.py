@@ -8,6 +8,7 @@ the number of jobs, the order of the blocks or a resume; `Record.digest` covers 
 from __future__ import annotations
 
 import hashlib
+import importlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,12 +20,14 @@ from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.event import Event
 from audit.evidence import Evidence
+from audit.execution import Environment, Execution
 from audit.files import write_atomically
 from audit.planned import PairSummary as PairSummary
 from audit.planned import Plan as Plan
 from audit.planned import PlannedCase as PlannedCase
 from audit.planned import Role as Role
 from audit.planned import Shares as Shares
+from audit.sequences import Rounds
 
 SCHEMA_VERSION = 1
 
@@ -166,6 +169,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         confirmation: The second run of a refuted case, when refutations had to be confirmed; then
             the certified bounds here are the smaller ones of both runs.
         searched: The pairs that were tried, where a domain was given.
+        rounds: Sequences of the view over their rounds, as scouting saw them; never evidence.
     """
 
     name: str
@@ -192,6 +196,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     confirmation: CaseResult | None = None
     searched: tuple[Tried, ...] = ()
+    rounds: tuple[Rounds, ...] = ()
 
     @property
     def found_out(self) -> bool:
@@ -211,39 +216,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         bins = len(self.choice.posterior) if self.choice else 0
         return Evidence.from_rows(bins, self.counts)
 
-
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """What the record depends on beside the plan.
-
-    Attributes:
-        dpaudit: Version of the toolkit.
-        python: Version of Python.
-        packages: Versions of the numerical libraries.
-    """
-
-    dpaudit: str
-    python: str
-    packages: dict[str, str]
-
-
-class Execution(msgspec.Struct, frozen=True, kw_only=True):
-    """How the run went; no result depends on it.
-
-    Attributes:
-        started: UTC time, ISO 8601.
-        seconds: Wall time of the run.
-        jobs: Worker processes.
-        case_seconds: Busy seconds per case.
-        complete: False for a partial record of an interrupted run.
-        locations: Per case the file and line of its claim, where they are known.
-    """
-
-    started: str
-    seconds: float
-    jobs: int
-    case_seconds: dict[str, float] = {}
-    complete: bool = True
-    locations: dict[str, str] = {}
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("result_html", self)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -289,6 +263,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         del body["execution"]
         return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
 
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("record_html", self)
+
     def planned(self, name: str) -> PlannedCase:
         """The plan of a case.
 
@@ -299,6 +276,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
             if case.name == name:
                 return case
         raise UsageError(f"case {name!r} is not in the plan of this record")
+
+
+def shown_in_notebook(how: str, what: CaseResult | Record) -> str:
+    """HTML of a result or record; the layer of reports is asked by name, as it lies above."""
+    shown: str = getattr(importlib.import_module("audit.render.notebook"), how)(what)
+    return shown
 
 
 def write_record(record: Record, path: Path) -> None:
@@ -339,9 +322,11 @@ def decode(path: Path, kind: Any, what: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: expected a {what} in JSON: {error}") from None
     if version != SCHEMA_VERSION:
+        newer = isinstance(version, int) and version > SCHEMA_VERSION
+        remedy = "update dpaudit" if newer else "write it again with this version of dpaudit"
         raise UsageError(
             f"{path}: expected a {what} of schema version {SCHEMA_VERSION}, got {version!r}; "
-            "write it again with this version of dpaudit"
+            f"{remedy}"
         )
     try:
         return msgspec.convert(raw, kind)

@@ -31,6 +31,7 @@ from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
 from audit.replay import event_of
 from audit.search import Searched, search
 from audit.seeds import seed_findings
+from audit.sequences import Rounds, rounds_of
 from audit.streams import Phase, Side, stream
 from audit.timing import Clock
 from audit.twin import twin_epsilon
@@ -56,6 +57,7 @@ class Scouted:
         notes: Findings of the contract tests.
         ladder: White-box certificate on the chosen pair, where there is one.
         twin: True epsilon of the noise-scaled twin that could be caught, where it is known.
+        rounds: Sequences of the view over their rounds, for reports.
         seconds: Busy time.
         tried: The pairs that a search tried.
     """
@@ -66,6 +68,7 @@ class Scouted:
     notes: tuple[Finding, ...]
     ladder: Ladder | None
     twin: float | None
+    rounds: tuple[Rounds, ...]
     seconds: float
     tried: tuple[Tried, ...] = ()
 
@@ -162,10 +165,11 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
     twin = twin_epsilon(frozen, planned, plan.seed)
     notes += _ended(planned, tracks)
     notes += _noise_free(frozen.game, planned)
+    rounds = rounds_of(winner.left, winner.right, planned.view, frozen.game.pair)
     seconds = time.perf_counter() - started
     frozen = _with_pair(frozen, searched)
     tried = searched.tried if searched else ()
-    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, seconds, tried)
+    return Scouted(frozen, spent, _exceptions(winner), notes, ladder, twin, rounds, seconds, tried)
 
 
 def _with_pair(frozen: Frozen, searched: Searched | None) -> Frozen:

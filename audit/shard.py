@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import msgspec
 
 from audit.errors import UsageError
+from audit.execution import Execution
 from audit.plan import Case
-from audit.record import Execution, Plan, Record
+from audit.record import Plan, Record
 from audit.summary import summarise
 
 

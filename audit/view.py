@@ -206,10 +206,21 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
             f"{', '.join(views.columns)} with or without _all, _except, _after"
         )
     column = views[name]
-    own = list(positions) or [0]
-    rounds = np.arange(column.shape[1])
+    rounds = kept_rounds(column.shape[1], which, positions)
+    return Views(views.form, {name: column if which == "all" else column[:, rounds]})
+
+
+def kept_rounds(total: int, which: str, positions: Sequence[int]) -> Array:
+    """The rounds that a projection keeps.
+
+    Args:
+        total: Number of rounds.
+        which: One of `PROJECTIONS`.
+        positions: The customer's own rounds (0-based); the first when there is none.
+    """
+    own, rounds = list(positions) or [0], np.arange(total)
     if which != "all":
         rounds = rounds[~np.isin(rounds, own)]
     if which == "after":
         rounds = rounds[rounds > min(own)]
-    return Views(views.form, {name: column if which == "all" else column[:, rounds]})
+    return rounds

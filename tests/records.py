@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import msgspec
 import numpy as np
 
 from audit.claim import (
@@ -29,6 +30,7 @@ from audit.record import (
     Summary,
     Verdict,
 )
+from audit.sequences import Rounds
 
 CLAIMS: tuple[AnyClaim, ...] = (
     PureDp(epsilon=1.0, view="actions", relation="replace-one", source="Laplace 2006"),
@@ -110,6 +112,30 @@ def one(name: str, claim: AnyClaim, role: Role, verdict: Verdict, seed: int = 0)
         ),
         counts=blocks,
         log_wealth=tuple(np.cumsum(rng.normal(3 * (true - epsilon), 0.4, 4)).tolist()),
+        rounds=() if verdict == "blind" else (rounds(rng),),
+    )
+
+
+def rounds(rng: np.random.Generator, column: str = "prices") -> Rounds:
+    """A sequence of twelve rounds of which the sixth gives the fourth away."""
+    mean = rng.normal(1.0, 0.05, 12).round(4)
+    gap = rng.uniform(0.01, 0.05, 12).round(4)
+    gap[5] = 0.4
+    lines = tuple(tuple(line.tolist()) for line in (mean, mean - 0.1, mean + 0.1))
+    return Rounds(
+        column=column,
+        rounds=tuple(range(12)),
+        total=12,
+        own=(3,),
+        in_order=True,
+        lines=("mean", "lower tenth", "upper tenth"),
+        left=lines,
+        right=tuple(
+            tuple(v + g for v, g in zip(line, gap.tolist(), strict=True)) for line in lines
+        ),
+        gap=tuple(gap.tolist()),
+        noise=0.12,
+        trials=(400, 410),
     )
 
 
@@ -208,4 +234,8 @@ def sample(count: int) -> Record:
 def nasty(text: str) -> Record:
     """A record with `text` wherever a user's string can go."""
     claim = PureDp(epsilon=1.0, view=text, relation=text, unit=text, source=text)
-    return record_of([one(text, claim, "subject", "refuted")], text)
+    result = one(text, claim, "subject", "refuted")
+    assert result.choice is not None
+    choice = msgspec.structs.replace(result.choice, attack=text, event=text)
+    seen = (rounds(np.random.default_rng(0), text),)
+    return record_of([msgspec.structs.replace(result, choice=choice, rounds=seen)], text)

@@ -8,6 +8,11 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "The attack may decline to guess where its score says little; only guesses count.",
     ),
     (
+        "Accountant",
+        "The exact epsilon of the chosen pair, computed from the noise that the algorithm states;"
+        " nothing is played for it.",
+    ),
+    (
         "Alpha",
         "The probability, fixed beforehand, that a certified statement of the run is wrong. It is"
         " shared out among the cases.",
@@ -37,6 +42,11 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         " a named family of alternatives.",
     ),
     (
+        "Certificate",
+        "A lower bound on the epsilon of the algorithm itself, from exact privacy losses that its"
+        " density states. It speaks of the algorithm, the evidence speaks of the code.",
+    ),
+    (
         "Delta",
         "The slack of an approximate claim: the excess probability that an event may have on one"
         " side after multiplying the other side's by e to the epsilon.",
@@ -62,9 +72,20 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         " and saying right when it was left.",
     ),
     (
+        "Gap by round",
+        "How far the two sides are apart in one round alone: the largest difference in the"
+        " probability that the value there stays below some threshold. It is measured in scouting"
+        " and certifies nothing; a leak that is spread over many rounds may show in none.",
+    ),
+    (
         "Hockey-stick divergence",
         "The smallest delta that goes with an epsilon for one pair of inputs: the largest value of"
         " P(event on one side) - e^epsilon P(event on the other side).",
+    ),
+    (
+        "Ladder",
+        "Theorem, accountant, certificate, evidence: what is promised, what is exactly known of the"
+        " chosen pair, what is certified of the algorithm, and what is certified of the code.",
     ),
     (
         "Neighbouring inputs",

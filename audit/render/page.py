@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.record import CaseResult, Finding, PlannedCase, Record
+from audit.render import timeline
 from audit.render.picture import Pictures, drawing
+from audit.render.reach import reach
 from audit.render.templating import environment, findings_by_case, for_html
 
 Section = tuple[int, PlannedCase, CaseResult, list[Finding], dict[str, object]]
@@ -26,19 +28,31 @@ def _sections(record: Record) -> Iterator[Section]:
     pictures, findings = Pictures(), findings_by_case(record)
     planned = {case.name: case for case in record.plan.cases}
     for index, result in enumerate(record.results, start=1):
-        drawn = _drawn(pictures, result)
+        drawn = _drawn(pictures, planned[result.name], result)
         yield index, planned[result.name], result, findings.get(result.name, []), drawn
 
 
-def _drawn(pictures: Pictures, result: CaseResult) -> dict[str, object]:
+def _drawn(pictures: Pictures, planned: PlannedCase, result: CaseResult) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "reach": _markup(reach(result)),
+        "growth": _markup(timeline.growth(result, planned)),
+        "sequences": [
+            (rounds, _markup(both), _markup(gaps), timeline.told(rounds))
+            for rounds in result.rounds
+            for both, gaps in [(timeline.sequence(rounds), timeline.leak(rounds))]
+        ],
+    }
+    if result.choice and result.trials:
+        shown["trade_off"] = _markup(pictures.trade_off(result))
+    if result.log_wealth:
+        shown["wealth"] = _markup(pictures.wealth(result))
+    return shown
+
+
+def _markup(svg: str) -> object:
     from markupsafe import Markup
 
-    shown: dict[str, object] = {}
-    if result.choice and result.trials:
-        shown["trade_off"] = Markup(pictures.trade_off(result))  # noqa: S704
-    if result.log_wealth:
-        shown["wealth"] = Markup(pictures.wealth(result))  # noqa: S704
-    return shown
+    return Markup(svg)  # noqa: S704
 
 
 def _strays(record: Record) -> list[Finding]:

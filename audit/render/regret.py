@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from audit.render.picture import INKS, drawing, element, new_figure, svg_of
 
@@ -17,6 +20,8 @@ _INKS = ("measured", "caught", "axis", "certified", "claim")
 _WIDTH, _HEIGHT, _LINE = 560, 340, 12
 _PLACE = (0.14, 0.15, 0.62, 0.8)
 _DECADE = (1, 2, 5)
+_NEAR = 1e-6
+_TICK = 0.03
 
 
 class Point(Protocol):
@@ -49,12 +54,29 @@ def promise(point: Point) -> float | None:
     return None if found is None else float(found)
 
 
-def picture(points: Sequence[Point], against: str) -> str:
+@dataclass(frozen=True)
+class Audited:
+    """What an audit says of one promised epsilon.
+
+    Attributes:
+        claimed: The promise.
+        certified: Certified lower bound on the true epsilon.
+        refuted: Whether the claim was refuted.
+    """
+
+    claimed: float
+    certified: float
+    refuted: bool
+
+
+def picture(points: Sequence[Point], against: str, audited: Sequence[Audited] = ()) -> str:
     """Regret of every policy, and the guarantee, against one of `AXES`.
 
     Args:
         points: In any order; those without a position on a logarithmic axis are left out.
         against: ``rounds`` or ``epsilon``.
+        audited: Audits of the first policy; against epsilon, each is a line at its regret from
+            the certified epsilon to the claimed one.
 
     Returns:
         One ``<svg>`` element.
@@ -66,6 +88,8 @@ def picture(points: Sequence[Point], against: str) -> str:
         inks = dict(zip(lines, _INKS, strict=False))
         for name, ink in inks.items():
             _draw(axes, name, lines[name], INKS[ink])
+        if against == "epsilon" and lines:
+            _audits(axes, lines[next(iter(lines))], audited)
         _name(axes, {name: lines[name][-1] for name in inks}, inks)
         axes.set(xlabel=AXES[against], ylabel="regret")
         axes.spines[["top", "right"]].set_visible(False)
@@ -99,6 +123,21 @@ def _draw(axes: Axes, name: str, line: list[tuple[float, float]], ink: str) -> N
     # Lines of no length with round ends are dots.
     for place in zip(x, y, strict=True):
         axes.plot([place[0]] * 2, [place[1]] * 2, color=ink, lw=5, solid_capstyle="round")
+
+
+def _audits(axes: Axes, line: list[tuple[float, float]], audited: Sequence[Audited]) -> None:
+    """From certified to claimed, at the regret of the claimed epsilon; what is 0 starts left."""
+    x, y = ([math.log10(value) for value in values] for values in zip(*line, strict=True))
+    edge = x[0] - 0.1 * max(1.0, x[-1] - x[0])
+    for audit in audited:
+        claimed = math.log10(audit.claimed)
+        if not x[0] - _NEAR <= claimed <= x[-1] + _NEAR:
+            continue
+        known = math.log10(audit.certified) if audit.certified > 0 else edge
+        height = float(np.interp(claimed, x, y))
+        ink = INKS["certified" if audit.refuted else "box"]
+        axes.plot([max(known, edge), claimed], [height] * 2, color=ink, lw=1.2, ls=(0, (2, 2)))
+        axes.plot([max(known, edge)] * 2, [height - _TICK, height + _TICK], color=ink, lw=2)
 
 
 def _name(axes: Axes, ends: dict[str, tuple[float, float]], inks: dict[str, str]) -> None:

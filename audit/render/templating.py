@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from audit.record import Finding, Record
-from audit.render import curves, figures, glossary, sweeps, wording
+from audit.render import curves, figures, glossary, origin, sweeps, timeline, wording
 from audit.render import sentences as say
 
 if TYPE_CHECKING:
@@ -35,7 +35,14 @@ def environment(escape: Callable[[object], object]) -> Environment:
         finalize=escape,
     )
     made.globals.update(
-        say=say, key=figures, sweeps=sweeps, words=wording, glossary=glossary, curves=curves
+        say=say,
+        key=figures,
+        sweeps=sweeps,
+        words=wording,
+        glossary=glossary,
+        curves=curves,
+        origin=origin,
+        timeline=timeline,
     )
     return made
 

@@ -6,9 +6,18 @@ import io
 from typing import TYPE_CHECKING
 
 from audit.record import CaseResult, Finding, Record
+from audit.render import figures, origin, sweeps, timeline
 from audit.render import sentences as say
-from audit.render import sweeps
-from audit.render.wording import ceiling, clean, count, one_line, seconds, tidy, whole
+from audit.render.wording import (
+    ceiling,
+    clean,
+    count,
+    number,
+    one_line,
+    seconds,
+    tidy,
+    whole,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -137,11 +146,25 @@ def _verdicts(console: Console, record: Record) -> None:
     shown = [r for r in record.results if few or say.needs_attention(r)]
     for result in shown:
         console.print(Text(one_line(result.name, LONGEST_NAME), style=STYLES[say.badge(result)]))
-        console.print(Padding(Text(say.verdict_sentence(result)), (0, 0, 0, 2)))
+        for sentence in _sentences(record, result):
+            console.print(Padding(Text(sentence), (0, 0, 0, 2)))
     hidden = len(record.results) - len(shown)
     if hidden:
         more = count(hidden, "more case", "more cases")
         console.print(f"{more}: not refuted, or a control or null test that went as it must.")
+
+
+def _sentences(record: Record, result: CaseResult) -> list[str]:
+    """Verdict, ladder, and where the evidence came from."""
+    steps = ", ".join(f"{name} {number(value)}" for name, value in figures.rungs(result))
+    delta = number(result.ladder.delta) if result.ladder else ""
+    found = [
+        say.verdict_sentence(result),
+        f"Ladder at delta {delta}: {steps}." if steps else "",
+        origin.origin_sentence(record.planned(result.name), result),
+        *(f"{one_line(r.column, 60)}: {timeline.told(r)}" for r in result.rounds),
+    ]
+    return [sentence for sentence in found if sentence]
 
 
 def _sweeps(console: Console, record: Record) -> None:

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from audit import read_record
 from audit.render.regret import picture
-from audit.utility_command import HEADS, measure
+from audit.utility_command import AUDIT_HEADS, HEADS, audits, measure
 from tests.cli.console import audit
 
 NAME = "bandits/threshold-canary"
@@ -30,7 +31,7 @@ class Costly:
 def tables(text):
     """Rows of all tables, heads and rulers apart."""
     rows = [line[1:-1].split("|") for line in text.splitlines() if line.startswith("|")]
-    return [row for row in rows if row[0] not in (HEADS[0], "---")]
+    return [row for row in rows if row[0] not in (HEADS[0], AUDIT_HEADS[0], "---", "---:")]
 
 
 def test_the_table_goes_to_stdout_and_repeats():
@@ -75,6 +76,27 @@ def test_a_mechanism_of_ones_own_needs_only_the_capability():
     curves = measure("tests.cli.test_utility:Costly", None, None, 2, 0)
     assert list(curves) == ["rounds"]
     assert "guarantee" not in picture(curves["rounds"], "rounds")
+
+
+def test_a_record_of_audits_puts_certified_beside_claimed(tmp_path):
+    out = tmp_path / "swept"
+    audit("run", NAME, "--sweep", "epsilon=.5:1:2", "--trials", "400", "--jobs", 1, "--out", out)
+    record = read_record(out / "record.json")
+    page = tmp_path / "cost.html"
+    done = audit("utility", NAME, *SIZES, "--record", out / "record.json", "--out", page)
+    assert done.code == 0
+    found = audits(NAME, out / "record.json")
+    assert [a.claimed for a in found] == [0.5, 1.0]
+    assert [a.certified for a in found] == [result.epsilon_lower for result in record.results]
+    curves = measure(NAME, [20, 40], [0.5, 1.0], 8, 0)
+    bars = [picture(curves["epsilon"], "epsilon", some).count("<path") for some in ([], found)]
+    assert bars[1] == bars[0] + 2 * len(found)
+    assert picture(curves["epsilon"], "epsilon", found) in page.read_text(encoding="utf-8")
+    told = audit("utility", NAME, *SIZES, "--record", out / "record.json").out
+    assert "## Claimed and certified" in told
+    other = audit("utility", "bandits/batched-htinf", "--record", out / "record.json")
+    assert other.code == 2
+    assert "expected audits of 'bandits/batched-htinf'" in other.complaint
 
 
 @pytest.mark.parametrize(

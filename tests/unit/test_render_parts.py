@@ -16,7 +16,7 @@ from audit.render import sentences as say
 from audit.render.picture import Pictures, drawing
 from tests.records import CLAIMS, one
 
-CSS = (files("audit.render") / "templates" / "report.css").read_text()
+CSS = (files("audit.render") / "templates" / "palette.css").read_text()
 
 
 @pytest.mark.parametrize(
