@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 from algorithms.catalogue import CATALOGUE
@@ -44,10 +45,11 @@ HEADS = (
 NONE_YET = "No reference audits are here yet."
 
 
-def names(family: str) -> list[str]:
+@cache
+def names(family: str) -> tuple[str, ...]:
     """Catalogue names of a family that promise something."""
     found = [name for name in CATALOGUE if name.startswith(f"{family}/")]
-    return [name for name in found if CATALOGUE[name].build().claim is not None]
+    return tuple(name for name in found if CATALOGUE[name].build().claim is not None)
 
 
 def trials_of(name: str) -> int:

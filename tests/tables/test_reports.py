@@ -25,7 +25,7 @@ def test_committed_pages_show_their_records_and_every_algorithm(family) -> None:
         assert not (folder / "report.html").exists()
         pytest.skip(f"reports/{family} is not written yet: python -m tests.tables.reports")
     record = read_record(folder / "record.json")
-    assert [result.name for result in record.results] == reports.names(family)
+    assert tuple(result.name for result in record.results) == reports.names(family)
     assert record.execution.complete
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page == render(record, "html")
@@ -38,9 +38,10 @@ def test_committed_reports_stay_small() -> None:
 
 
 def test_both_families_are_there_in_full() -> None:
-    promised = {name for name, entry in CATALOGUE.items() if entry.build().claim is not None}
     for family in reports.FAMILIES:
-        assert set(reports.names(family)) == {n for n in promised if n.startswith(f"{family}/")}
+        listed = {name for name in CATALOGUE if name.startswith(f"{family}/")}
+        silent = listed - set(reports.names(family))
+        assert all(CATALOGUE[name].build().claim is None for name in silent)
         assert len(reports.names(family)) > 10
 
 
