@@ -245,11 +245,11 @@ def test_vacuous_policies_are_refused_before_they_run():
 
 def test_claims_add_or_convolve():
     added, joint = (PrivatePricing(accounting=a) for a in ("sum", "joint"))
-    covariance, estimator = added.parts
-    assert added.covariance_mu == pytest.approx(math.sqrt(2 * 10) / 4)
-    assert covariance == GaussianDp(mu=added.covariance_mu).epsilon_at(5e-7)
+    covariance, estimator = added.guarantee.parts
+    assert added.guarantee.covariance_mu == pytest.approx(math.sqrt(2 * 10) / 4)
+    assert covariance == GaussianDp(mu=added.guarantee.covariance_mu).epsilon_at(5e-7)
     assert added.claim.epsilon == covariance + estimator
-    assert max(added.parts) < joint.claim.epsilon < added.claim.epsilon
+    assert max(added.guarantee.parts) < joint.claim.epsilon < added.claim.epsilon
     assert joint.accountant(joint.claim.epsilon) == pytest.approx(1e-6, rel=1e-3)
     alone = loss_bound_epsilon(1e-6, calls=8, offset=0.07, width=0.147)
     assert alone < joint.claim.epsilon
