@@ -123,7 +123,7 @@ class PairGuarantee:
     def profile(self, epsilon: float) -> float:
         """Profile of all releases together at `epsilon`; exact as the module says."""
         if self.same_context:
-            parameters = np.sqrt(self.tree_squares + self.calls * self.steps**2)
+            parameters = np.sqrt(self.squares)
             each, counts = np.unique(parameters, return_counts=True)
             deltas = [gaussian_profile(float(mu), epsilon) for mu in each]
             return float(np.dot(deltas, counts) / counts.sum())
@@ -135,9 +135,9 @@ class PairGuarantee:
         )
 
     @property
-    def mu(self) -> float:
-        """Largest Gaussian parameter over the exploration prices, Jacobians left out."""
-        return math.sqrt(float(np.max(self.tree_squares + self.calls * self.steps**2)))
+    def squares(self) -> Floats:
+        """Squared Gaussian parameter at every grid price, Jacobians left out; shape (prices,)."""
+        return np.asarray(self.tree_squares + self.calls * self.steps**2, dtype=float)
 
     @property
     def calls(self) -> int:
@@ -178,7 +178,7 @@ class PairGuarantee:
     @cached_property
     def _classes(self) -> list[tuple[float, float, float, float]]:
         """Share, offset, width and tree parameter of prices that cost about the same, at most."""
-        order = np.argsort(self.tree_squares + self.calls * self.steps**2)
+        order = np.argsort(self.squares)
         found = []
         for prices in np.array_split(order, min(_CLASSES, len(order))):
             q, mu = float(self.steps[prices].max()), math.sqrt(self.tree_squares[prices].max())

@@ -36,6 +36,7 @@ from algorithms.pricing.inversion import own_price_score, placed, price_score
 from algorithms.pricing.market import Market, market_of, probed, sample_market, truth
 from algorithms.pricing.policy_pairs import replacements
 from algorithms.pricing.policy_tilting import Leaning
+from algorithms.pricing.price_attack import period_of, periodic_score
 from algorithms.pricing.releasers import Drawn
 from algorithms.pricing.rounds import FEWEST_REFRESHES, Course, Regime, play
 from algorithms.pricing.transcript import log_ratio
@@ -216,9 +217,9 @@ class PrivatePricing:
         """
         if pair.position >= self.public.explore:
             return self.run(pair.left, n, rng), np.zeros(n)
-        tilt = min(tilt, _FARTHEST / max(self._pair_guarantee(pair).mu, _TINY))
-        markets = self._markets(pair)
-        drawn = Leaning(self._noisy, markets, pair.position, tilt, n, rng)
+        squares, markets = self._pair_guarantee(pair).squares, self._markets(pair)
+        tilt = min(tilt, _FARTHEST / math.sqrt(max(float(squares.max()), _TINY)))
+        drawn = Leaning(self._noisy, markets, pair.position, tilt, squares, n, rng)
         course = play(self._noisy, markets[0], drawn, n)
         return _columns(course, drawn), drawn.log_weights
 
@@ -229,6 +230,8 @@ class PrivatePricing:
         markets = self._markets(pair)
         if views["prices"].shape[1] == self.public.rounds:
             return own_price_score(self._noisy, markets, place, prices, guess)
+        if period_of(self.public, markets[0]):
+            return periodic_score(self._noisy, markets, place, prices, guess)
         return price_score(self._noisy, markets, prices, guess)
 
     def utility_curves(
