@@ -76,9 +76,9 @@ PRICING: dict[str, Entry] = {
     ),
     "pricing/policy-releases": Entry(
         "algorithms.pricing.policy:PrivatePricing",
-        {"preset": "lively", "view": "transcript", "accounting": "joint"},
+        {"preset": "brief", "view": "transcript", "accounting": "joint"},
         reference=False,
-        summary="the whole policy, T = 1024: everything that its releasers put out",
+        summary="the whole policy, T = 1536: everything that its releasers put out",
     ),
     "pricing/policy-anticipating": Entry(
         "algorithms.pricing.policy:PrivatePricing",
@@ -101,10 +101,12 @@ PRICING: dict[str, Entry] = {
             "customers": 3072,
             "stretch": 1.6,
             "changes": {
-                "explore": 300,
+                "explore": 400,
                 "cap": 7,
-                "ridge_cov": 40.0,
-                "ridge_mle": 2.0,
+                "ridge_cov": 75.0,
+                "ridge_mle": 3.0,
+                "sigma": 8.0,
+                "nu": 16.0,
             },
             "view": "prices_after",
             "accounting": "joint",

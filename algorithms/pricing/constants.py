@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +109,14 @@ class Constants:
         return d * math.log2(1 + self.rounds / (d * self.ridge_cov))
 
 
+# Hardly private: what prices tell can be seen in them with a few hundred plays.
+_WEAK: Mapping[str, Any] = {
+    "bonus": 0.0,
+    "ridge_cov": 4.0,
+    "ridge_mle": 1.0,
+    "sigma": 0.5,
+    "prices": 801,
+}
 PRESETS: Mapping[str, Constants] = MappingProxyType(
     {
         "working": Constants(),
@@ -133,6 +142,30 @@ PRESETS: Mapping[str, Constants] = MappingProxyType(
             sigma=150.0,
             nu=300.0,
             prices=401,
+        ),
+        "capped": Constants(
+            rounds=400,
+            explore=90,
+            cap=6,
+            ridge_cov=4.0,
+            ridge_mle=4.0,
+            radius=20.0,
+            sigma=1.0,
+            nu=8.0,
+        ),
+        "faint": Constants(**_WEAK, rounds=300, explore=100, cap=3, nu=0.7),
+        "lone": Constants(**_WEAK, rounds=230, explore=200, cap=1, nu=1.0),
+        "timed": Constants(
+            rounds=80,
+            explore=16,
+            cap=1,
+            bonus=0.0,
+            ridge_cov=30.0,
+            ridge_mle=0.5,
+            radius=20.0,
+            sigma=0.2,
+            nu=0.3,
+            prices=801,
         ),
         "open": Constants(
             rounds=4096, sigma=0.0, nu=0.0, ridge_cov=1.0, ridge_mle=1.0, bonus=0.5, cap=40

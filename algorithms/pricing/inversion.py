@@ -27,7 +27,7 @@ _STEPS = 15
 _WINDOW = 100
 _DAMPING = 1e-3
 _SMALLEST_SLOPE = 1e-3
-_UNSEEN_PRICE = 0.5
+UNSEEN_PRICE = 0.5
 _GRID_STEPS = 2.0
 _EARLIER, _LATER = 30, 10
 _CHUNK = 256
@@ -144,7 +144,7 @@ def price_score(
     theta = recover(
         markets[0].contexts[late], np.where(inside, shown, 0.0), guess, inside.astype(float)
     )
-    seen = np.where(np.isnan(prices), _UNSEEN_PRICE, prices)
+    seen = np.where(np.isnan(prices), UNSEEN_PRICE, prices)
     refreshed = last_refresh(public, markets[0], prices, theta)
     left, right = (_log_fit(public, m, seen, theta, refreshed) for m in markets)
     return np.asarray(left - right, dtype=float)

@@ -23,7 +23,8 @@ from audit.errors import UsageError
 Floats = npt.NDArray[np.float64]
 
 ALWAYS, NEVER = 2.0, -1.0
-PROBES = ("none", "spread", "tiny", "constant", "null")
+PROBES = ("none", "spread", "cycle", "tiny", "constant", "null")
+_CYCLE = 8
 _TOLERANCE = 1e-12
 
 
@@ -122,7 +123,8 @@ def probed(data: Mapping[str, Floats], kind: str, start: int) -> dict[str, Float
 
     Args:
         data: ``contexts`` and ``valuations``; not changed.
-        kind: ``spread``: norms between .6 and 1, so that prices spread over the grid; ``tiny``:
+        kind: ``spread``: norms between .6 and 1, so that prices spread over the grid; ``cycle``:
+            eight contexts of such norms in turn, so that a refresh shows soon; ``tiny``:
             norms of .05, which add almost nothing to any sum; ``constant``: the same context
             every round, so that a new price is a refresh; ``null``: all customers but the first
             along the last axis, so that the others say nothing about the first.
@@ -137,6 +139,8 @@ def probed(data: Mapping[str, Floats], kind: str, start: int) -> dict[str, Float
     late = contexts[start:]
     if kind == "spread":
         late *= np.linspace(0.6, 1.0, len(late))[:, None]
+    elif kind == "cycle":
+        late[:] = np.resize(_fan(contexts.shape[1]), late.shape)
     elif kind == "tiny":
         late *= 0.05
     elif kind == "constant":
@@ -144,3 +148,12 @@ def probed(data: Mapping[str, Floats], kind: str, start: int) -> dict[str, Float
     elif kind == "null":
         contexts[1:] = np.eye(contexts.shape[1])[-1]
     return {**data, "contexts": contexts}
+
+
+def _fan(wide: int) -> Floats:
+    """Contexts between the axis of each taste and the middle, norms between .6 and 1."""
+    turn = np.arange(_CYCLE)
+    share = np.linspace(0.2, 0.8, _CYCLE)[:, None]
+    rows = share * np.eye(wide)[turn % wide] + (1 - share) / wide
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows * np.linspace(0.6, 1.0, _CYCLE)[3 * turn % _CYCLE, None])

@@ -31,17 +31,16 @@ import numpy as np
 import numpy.typing as npt
 
 from algorithms.pricing.constants import Constants, constants
+from algorithms.pricing.guarantee import Guarantee, PairGuarantee
 from algorithms.pricing.inversion import own_price_score, placed, price_score
-from algorithms.pricing.market import ALWAYS, NEVER, Market, market_of, probed, sample_market, truth
-from algorithms.pricing.noise import Budget, loss_bound
+from algorithms.pricing.market import Market, market_of, probed, sample_market, truth
+from algorithms.pricing.policy_pairs import replacements
 from algorithms.pricing.policy_tilting import Leaning
+from algorithms.pricing.price_attack import period_of, periodic_score
 from algorithms.pricing.releasers import Drawn
 from algorithms.pricing.rounds import FEWEST_REFRESHES, Course, Regime, play
 from algorithms.pricing.transcript import log_ratio
-from algorithms.primitives import tree
-from algorithms.primitives.accounting import gaussian_sum, loss_bound_delta, loss_bound_epsilon
-from algorithms.primitives.symmetric import SHAPES
-from audit.claim import ApproxDp, GaussianDp
+from audit.claim import ApproxDp
 from audit.errors import UsageError
 from audit.pair import Pair
 from audit.view import Views
@@ -51,7 +50,8 @@ Floats = npt.NDArray[np.float64]
 SOURCE = "Chen, Simchi-Levi and Wang (2022), Management Science, Algorithm 1"
 VIEWS = ("transcript", "prices_after", "prices_except", "prices_all")
 _PROBE = 64
-_FARTHEST = 4.5
+_FARTHEST = 5.0
+_TINY = 1e-12
 _BLOCK = 4000
 
 
@@ -110,7 +110,8 @@ class PrivatePricing:
     @property
     def claim(self) -> ApproxDp:
         """What the releasers promise about the view."""
-        epsilon = sum(self.parts) if self.accounting == "sum" else self.joint_epsilon
+        found = self.guarantee
+        epsilon = sum(found.parts) if self.accounting == "sum" else found.joint_epsilon
         how = "budgets added" if self.accounting == "sum" else "losses convolved"
         return ApproxDp(
             epsilon=epsilon,
@@ -121,40 +122,22 @@ class PrivatePricing:
         )
 
     @property
-    def parts(self) -> tuple[float, float]:
-        """Epsilon of the covariance and of the estimator, each at half of delta."""
-        covariance = GaussianDp(self.covariance_mu).epsilon_at(self.delta / 2)
-        offset, width = loss_bound(self.budget, self.public.nu)
-        calls = self.public.cap
-        return covariance, loss_bound_epsilon(
-            self.delta / 2, calls=calls, offset=offset, width=width
-        )
-
-    @property
-    def joint_epsilon(self) -> float:
-        """Epsilon of both releasers together, their losses convolved."""
-        offset, width = loss_bound(self.budget, self.public.nu)
-        return loss_bound_epsilon(
-            self.delta, calls=self.public.cap, offset=offset, width=width, mu=self.covariance_mu
-        )
+    def guarantee(self) -> Guarantee:
+        """What the declared noise guarantees for any replaced customer."""
+        return Guarantee(self.public, self.delta)
 
     def accountant(self, epsilon: float) -> float:
         """Profile that the noise drawn guarantees for all releases together."""
-        offset, width = loss_bound(self.budget, self.public.nu * self.noise_factor)
-        mu = self.covariance_mu / self.noise_factor
-        return loss_bound_delta(epsilon, calls=self.public.cap, offset=offset, width=width, mu=mu)
+        return Guarantee(self._noisy, self.delta).profile(epsilon)
 
-    @property
-    def covariance_mu(self) -> float:
-        """Gaussian parameter of the covariance for the worst record."""
-        sensitivity = SHAPES[self.public.shape].sensitivity
-        return gaussian_sum(*[sensitivity / self.public.sigma] * tree.levels(self.public.records))
+    def exact_profile(self, pair: Pair, epsilon: float) -> float:
+        """Profile of the releases on one pair, see `algorithms.pricing.guarantee`.
 
-    @property
-    def budget(self) -> Budget:
-        """The estimator's side of the accounting; its epsilon is not used."""
-        c = self.public
-        return Budget(1.0, self.delta, c.cap, c.ridge_mle, c.radius, c.link)
+        Raises:
+            UsageError: For a customer after the exploration, or when only prices are in view.
+        """
+        _require(self.view == "transcript", "view transcript for a profile", view=self.view)
+        return self._pair_guarantee(pair).profile(epsilon)
 
     @property
     def declared_scale(self) -> float:
@@ -193,39 +176,7 @@ class PrivatePricing:
             UsageError: For a vacuous policy, unless `allow_vacuous`.
         """
         self._refuse_vacuous(data)
-        place = self.customer
-        if place < 0:
-            place = 3 * self.public.rounds // 4 if self.view == "prices_all" else 0
-        first, last = np.eye(self.public.wide)[[0, -1]]
-        if self.view == "prices_all":
-            # Nobody's best price is always the ceiling, and an average customer's rarely is.
-            first = np.full(self.public.wide, self.public.wide**-0.5)
-        nobody = self.pair(
-            data, (first, NEVER), (0 * first, NEVER), "customer against nobody", place
-        )
-        if self.view == "prices_all":
-            return (nobody,)
-        return (
-            nobody,
-            self.pair(data, (first, ALWAYS), (last, NEVER), "customer replaced", place),
-            self.pair(data, (first, ALWAYS), (first, NEVER), "outcome flipped", place),
-        )
-
-    def pair(
-        self,
-        data: Mapping[str, Floats],
-        left: tuple[Floats, float],
-        right: tuple[Floats, float],
-        label: str,
-        place: int,
-    ) -> Pair:
-        """Two markets that differ in one customer: context, shape (k,), and valuation."""
-        sides = []
-        for context, valuation in (left, right):
-            side = {name: column.copy() for name, column in data.items()}
-            side["contexts"][place], side["valuations"][place] = context, valuation
-            sides.append(side)
-        return Pair(sides[0], sides[1], label=f"{label}, round {place + 1}", relation="replace-one")
+        return tuple(replacements(self.public, data, self.customer, self.view))
 
     def regime(self, data: Mapping[str, Any], n: int = _PROBE) -> Regime:
         """What the policy does on `data`, from `n` trials of their own."""
@@ -253,7 +204,7 @@ class PrivatePricing:
 
     def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
         """Exact ``ln P_left/P_right`` of the releases, shape (n,)."""
-        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
+        markets = self._markets(pair)
         return log_ratio(self._noisy, markets, pair.position, views)
 
     def tilted_run(
@@ -264,12 +215,11 @@ class PrivatePricing:
         A customer after the exploration is shown prices of their own; then the runs are plain. The
         tilt is limited, since not every pair reaches the epsilon that is promised for the worst.
         """
-        calls = math.sqrt(self.public.cap) * loss_bound(self.budget, self.public.nu)[1]
-        tilt = min(tilt, _FARTHEST * self.noise_factor / math.hypot(self.covariance_mu, calls))
         if pair.position >= self.public.explore:
             return self.run(pair.left, n, rng), np.zeros(n)
-        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
-        drawn = Leaning(self._noisy, markets, pair.position, tilt, n, rng)
+        squares, markets = self._pair_guarantee(pair).squares, self._markets(pair)
+        tilt = min(tilt, _FARTHEST / math.sqrt(max(float(squares.max()), _TINY)))
+        drawn = Leaning(self._noisy, markets, pair.position, tilt, squares, n, rng)
         course = play(self._noisy, markets[0], drawn, n)
         return _columns(course, drawn), drawn.log_weights
 
@@ -277,9 +227,11 @@ class PrivatePricing:
         """A score of the prices in view, shape (n,); it starts from the test market's demand."""
         place, guess = pair.position, truth(self.public.wide)
         prices = placed(views["prices"], place, self.public.rounds)
-        markets = market_of(pair.left, self.public), market_of(pair.right, self.public)
+        markets = self._markets(pair)
         if views["prices"].shape[1] == self.public.rounds:
             return own_price_score(self._noisy, markets, place, prices, guess)
+        if period_of(self.public, markets[0]):
+            return periodic_score(self._noisy, markets, place, prices, guess)
         return price_score(self._noisy, markets, prices, guess)
 
     def utility_curves(
@@ -304,6 +256,12 @@ class PrivatePricing:
 
         return {**curves(self, horizons, epsilons, runs, seed)}
 
+    def _markets(self, pair: Pair) -> tuple[Market, Market]:
+        return market_of(pair.left, self.public), market_of(pair.right, self.public)
+
+    def _pair_guarantee(self, pair: Pair) -> PairGuarantee:
+        return PairGuarantee(self._noisy, self._markets(pair), pair.position)
+
     @property
     def _noisy(self) -> Constants:
         """The constants with the noise that is really drawn."""
@@ -319,16 +277,10 @@ class PrivatePricing:
     def _refuse_vacuous(self, data: Mapping[str, Any]) -> None:
         few = min(self.public.doublings, self.public.cap) < FEWEST_REFRESHES
         found = Regime(self.public.doublings, 0.0) if few else self.regime(data)
-        if not found.vacuous:
-            return
-        what = (
-            f"PrivatePricing: this policy is vacuous: {found.refreshes:.1f} refreshes on average "
-            f"(at least {FEWEST_REFRESHES:g} expected) and {found.interior:.0%} of prices inside "
-            "the grid (over 50% expected)"
-        )
-        if not self.allow_vacuous:
-            raise UsageError(f"{what}. Lower the ridges, explore more, or set allow_vacuous")
-        warnings.warn(what, UserWarning, stacklevel=3)
+        if found.vacuous and not self.allow_vacuous:
+            raise UsageError(f"{found}. Lower the ridges, explore more, or set allow_vacuous")
+        if found.vacuous:
+            warnings.warn(str(found), UserWarning, stacklevel=3)
 
 
 def _columns(course: Course, drawn: Drawn) -> dict[str, Floats]:

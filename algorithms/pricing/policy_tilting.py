@@ -34,6 +34,7 @@ class Leaning(Drawn):
         markets: Left, which is played, and right.
         place: 0-based customer in whom they differ.
         tilt: How far to lean.
+        squares: Squared Gaussian parameter of the pair at every grid price, shape (prices,).
         n: Number of trials.
         rng: Source of all noise.
 
@@ -47,13 +48,25 @@ class Leaning(Drawn):
         markets: tuple[Market, Market],
         place: int,
         tilt: float,
+        squares: Floats,
         n: int,
         rng: np.random.Generator,
     ) -> None:
         super().__init__(public, markets[0], n, rng, keep=True)
         self.markets, self.place, self.tilt = markets, place, tilt
         self.log_weights = np.zeros(n)
+        self._price_law = _price_law(tilt, squares)
         self._nodes = frozenset(path(place + 1, public.records).tolist())
+
+    def exploring(self, t: int) -> Floats:
+        """Exploration prices; the customer's own leans towards those that leak most."""
+        if t != self.place:
+            return super().exploring(t)
+        which = self.rng.choice(self.public.prices, size=self.n, p=self._price_law)
+        self.log_weights -= np.log(self.public.prices * self._price_law[which])
+        price = self.public.grid[which]
+        self.explored[:, t] = price
+        return np.asarray(price, dtype=float)
 
     def fresh(self, number: int) -> Floats:
         """Noise of a node, moved where the node holds the customer; shape (D, n)."""
@@ -86,3 +99,10 @@ class Leaning(Drawn):
             for m in self.markets
         )
         return np.asarray(left - right, dtype=float)
+
+
+def _price_law(tilt: float, squares: Floats) -> Floats:
+    """Half uniform, half ``exp(tilt L)`` averaged over a Gaussian loss L; shape (prices,)."""
+    power = tilt * (1 + tilt) / 2 * (squares - squares.max())
+    leaning = np.exp(power)
+    return np.asarray(0.5 / len(squares) + 0.5 * leaning / leaning.sum())

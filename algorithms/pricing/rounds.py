@@ -65,6 +65,14 @@ class Regime:
         """Fewer than five refreshes on average, or at most half of the prices interior."""
         return self.refreshes < FEWEST_REFRESHES or self.interior <= 0.5
 
+    def __str__(self) -> str:
+        """The regime in words, with what is expected of one."""
+        return (
+            f"PrivatePricing: this policy {'is vacuous' if self.vacuous else 'works'}: "
+            f"{self.refreshes:.1f} refreshes on average (at least {FEWEST_REFRESHES:g} expected) "
+            f"and {self.interior:.0%} of prices inside the grid (over 50% expected)"
+        )
+
 
 class Releases(Protocol):
     """Where the optimiser's inputs come from."""

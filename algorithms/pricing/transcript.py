@@ -8,6 +8,8 @@ the Gaussian one of the covariance tree plus, for every later refresh, that of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -89,19 +91,25 @@ def _tree_ratio(
     seen = tree.node_values(views["sums"], nodes - 1)
     ratio = -len(nodes) * np.einsum("nd,nd->n", (sides[0] + sides[1]) / 2, weight)
     for i, node in enumerate(nodes):
-        others = _mass(public, markets[0], courses[0], node - (node & -node), node, place)
+        who = [t for t in range(node - (node & -node), node) if t != place]
+        others = mass(public, markets[0], courses[0].prices, who)
         ratio += np.einsum("nd,nd->n", seen[:, i] - others, weight)
     return np.asarray(ratio)
 
 
-def _mass(
-    public: Constants, market: Market, course: Course, start: int, stop: int, place: int
-) -> Floats:
-    """What the customers ``start, ..., stop - 1`` other than `place` add to a node, (n, D)."""
-    who = np.setdiff1d(np.arange(start, stop), [place])
+def mass(public: Constants, market: Market, prices: Floats, customers: Sequence[int]) -> Floats:
+    """Drawn entries of the sum of ``phi phi^T`` over some customers, shape (n, D).
+
+    Args:
+        public: Public constants.
+        market: The customers.
+        prices: What they were charged, shape (n, T).
+        customers: 0-based.
+    """
+    who = np.asarray(customers, dtype=np.intp)
     shape, k = SHAPES[public.shape], public.wide
     rows, columns = shape.entries(public.dimension)
-    contexts, prices = market.contexts[who], course.prices[:, who]
+    contexts, prices = market.contexts[who], prices[:, who]
     products = contexts[:, rows % k] * contexts[:, columns % k] / 2
     power = (rows >= k).astype(np.intp) + (columns >= k)
     mass = np.empty((len(prices), len(rows)))

@@ -204,7 +204,7 @@ def test_the_same_customer_twice_shows_nothing():
     assert np.abs(mechanism.log_likelihood_ratio(views, pair)).max() < 1e-9
 
 
-@pytest.mark.parametrize("preset", ["working", "lively", "louder", "brief"])
+@pytest.mark.parametrize("preset", ["working", "lively", "louder", "brief", "capped"])
 def test_working_presets_work(preset):
     mechanism = PrivatePricing(preset=preset)
     regime = mechanism.regime(sample_market(mechanism.public.rounds))
@@ -226,6 +226,7 @@ def test_fake_customers_come_after_the_exploration(kind):
     assert {
         "none": np.array_equal(late, data["contexts"][12:]),
         "spread": np.allclose(norms[[12, -1]], [0.6, 1.0]),
+        "cycle": np.array_equal(late[8:], late[:-8]) and np.ptp(norms[12:20]) > 0.3,
         "tiny": np.allclose(norms[12:], 0.05),
         "constant": np.ptp(late, axis=0).max() == 0,
         "null": not fake["contexts"][1:, 0].any(),
@@ -245,11 +246,11 @@ def test_vacuous_policies_are_refused_before_they_run():
 
 def test_claims_add_or_convolve():
     added, joint = (PrivatePricing(accounting=a) for a in ("sum", "joint"))
-    covariance, estimator = added.parts
-    assert added.covariance_mu == pytest.approx(math.sqrt(2 * 10) / 4)
-    assert covariance == GaussianDp(mu=added.covariance_mu).epsilon_at(5e-7)
+    covariance, estimator = added.guarantee.parts
+    assert added.guarantee.covariance_mu == pytest.approx(math.sqrt(2 * 10) / 4)
+    assert covariance == GaussianDp(mu=added.guarantee.covariance_mu).epsilon_at(5e-7)
     assert added.claim.epsilon == covariance + estimator
-    assert max(added.parts) < joint.claim.epsilon < added.claim.epsilon
+    assert max(added.guarantee.parts) < joint.claim.epsilon < added.claim.epsilon
     assert joint.accountant(joint.claim.epsilon) == pytest.approx(1e-6, rel=1e-3)
     alone = loss_bound_epsilon(1e-6, calls=8, offset=0.07, width=0.147)
     assert alone < joint.claim.epsilon
