@@ -12,7 +12,7 @@ from algorithms.pricing.contexts import policy_on
 WORKS = {
     "health": (1024, 4.0, {"explore": 420, "ridge_cov": 3.0, "sigma": 0.5, "nu": 6.0}),
     "apple": (660, 1.6, {"explore": 150, "ridge_cov": 10.0, "sigma": 1.0, "nu": 8.0}),
-    "savings": (1024, 1.6, {"explore": 200, "ridge_cov": 15.0, "sigma": 2.0, "nu": 8.0}),
+    "savings": (1024, 1.6, {"explore": 150, "ridge_cov": 15.0, "sigma": 2.0, "nu": 8.0}),
 }
 
 
