@@ -29,7 +29,7 @@ from audit.record import CaseResult
 
 TARGET = Path("reports/pricing.md")
 DELTA = 1e-6
-USUAL, OWN, POLICY, RELEASES = 20_000, 2_000, 4_000, 400
+USUAL, OWN, POLICY, RELEASES = 20_000, 2_000, 4_000, 4_000
 # Trials that tell the declared mu from the real one, by mistake: exact noise, published noise.
 TRIALS = {
     "P1": (16_000, 100_000),
