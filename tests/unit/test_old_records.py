@@ -1,4 +1,4 @@
-"""Records as earlier versions wrote them load, keep their numbers, and render (ADR 10)."""
+"""Records as earlier versions wrote them load, keep their numbers, and render (ADR 12)."""
 
 from __future__ import annotations
 
