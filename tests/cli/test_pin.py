@@ -12,7 +12,7 @@ from tests.cli.console import GIVEN, audit, run, target
 BROKEN = (target("half_noise"), *GIVEN, "--attack", "leaf")
 
 
-def pinned(*words, trials=1000):
+def pinned(*words, trials=4000):
     assert run(*words, trials=trials).code == 1
     outcome = audit("pin", "out/record.json", "--out", "pins")
     assert outcome.code == 0, outcome.err
