@@ -19,7 +19,7 @@ from tests.wire.hostile import AT_HELLO, AT_RUN
 from tests.wire.processes import HAS_PROC, alive, none_left
 
 HERE = Path(__file__).parent
-SECONDS, AMPLE = 1.0, 25.0
+SECONDS, AMPLE = 3.0, 25.0
 LATE = "did not answer within the time limit"
 NONSENSE = "Expected one JSON object per line on stdout"
 
