@@ -179,7 +179,8 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "[1e-6, 0.1]"
         )
     white_box = _knows_density(request)
-    scouting = scouting_trials(trials, white_box=white_box, pairs=len(pairs))
+    own = len(pairs) if domain is None else 1  # a search thins its pairs out beforehand
+    scouting = scouting_trials(trials, white_box=white_box, pairs=own)
     planned = PlannedCase(
         name=request.name,
         target=request.target,

@@ -17,7 +17,7 @@ from tests.cli.console import audit, child, command, environment, run, target
 
 GIVEN = (*CLAIMED, "--attack", "leaf")
 SLOW = (target("slow"), *GIVEN)
-LONG = ("run", *SLOW, "--trials", 4000, "--no-early-stop", "--out", "out")
+LONG = ("run", *SLOW, "--trials", 12000, "--no-early-stop", "--out", "out")
 
 
 def record(folder="out"):
