@@ -26,6 +26,8 @@ _WHITE_BOX_SHARE = 0.15
 _ENOUGH_TO_SAVE = 4_000
 _CONTRACT_SHARE = 0.03
 FEWEST_A_SIDE = 32
+_SEARCHED = 8
+"""A search thins its pairs out itself, and costs about as much as this many."""
 _USUAL_TRIALS = 20_000
 FEWEST_TRIALS = 200
 _FIRST_BLOCK = 24
@@ -179,8 +181,8 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             "[1e-6, 0.1]"
         )
     white_box = _knows_density(request)
-    own = len(pairs) if domain is None else 1  # a search thins its pairs out beforehand
-    scouting = scouting_trials(trials, white_box=white_box, pairs=own)
+    scouted = len(pairs) if domain is None else _SEARCHED
+    scouting = scouting_trials(trials, white_box=white_box, pairs=scouted)
     planned = PlannedCase(
         name=request.name,
         target=request.target,
@@ -256,12 +258,12 @@ def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> 
     """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one.
 
     A score that is known exactly leaves less to find out. A small budget pays at least the contract
-    tests and a few trials for every pair, up to half of it.
+    tests and a few trials for every pair, up to two fifths of it.
     """
     share = _WHITE_BOX_SHARE if white_box and trials >= _ENOUGH_TO_SAVE else _SCOUT_SHARE
     share *= min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
     least = 10 * contract_size(trials) + 2 * FEWEST_A_SIDE * sum(pairs_by_stage(pairs))
-    return max(int(trials * share), min(least, trials // 2))
+    return max(int(trials * share), min(least, 2 * trials // 5))
 
 
 def contract_size(trials: int) -> int:
