@@ -95,7 +95,7 @@ def play_once(
             "or 'actions'; audit this one with many runs"
         )
     views = play(mechanism, game.mixed(left), 1, rng)
-    if str(views.form[0]).startswith("raised "):
+    if views.raised[0]:
         raise MechanismError(f"the one run ended in an exception: {views.form[0]}")
     return _scores(mechanism, game, project(views, view, game.positions[:1]))
 

@@ -18,7 +18,7 @@ from scipy import special
 
 from audit.attack import Game
 from audit.streams import Phase, Side, stream
-from audit.view import Floats, Views, concatenate
+from audit.view import Floats, Views, concatenate, same_views
 
 GROUPS = 8
 LEVEL = 1e-4
@@ -111,12 +111,6 @@ def same_seed_same_view(game: Game, case: str, seed: int, size: int) -> bool:
         game.play(True, size, stream(seed, case, Phase.CONTRACT, Side.LEFT, 0)) for _ in range(2)
     )
     return same_views(first, second)
-
-
-def same_views(first: Views, second: Views) -> bool:
-    """Whether two blocks of trials hold the same, bit for bit."""
-    same_form = bool(np.all(first.form == second.form)) and first.names == second.names
-    return same_form and bool(np.array_equal(first.matrix(), second.matrix(), equal_nan=True))
 
 
 def snapshot(data: Any) -> bytes:

@@ -20,17 +20,16 @@ from audit.checks import (
     batch_views,
     independent,
     same_seed_same_view,
-    same_views,
     snapshot,
 )
 from audit.claim import AnyClaim
 from audit.errors import MechanismError, UsageError
 from audit.exact import difference
-from audit.mechanism import FAILURES, FunctionMechanism, Mechanism, capability, play, play_singly
+from audit.mechanism import FAILURES, Mechanism, capability, play, play_singly, plays_one
 from audit.memory import repeats_its_answer
 from audit.pair import Pair
 from audit.streams import Phase, Side, stream
-from audit.view import Floats, Views, concatenate, project
+from audit.view import Floats, Views, concatenate, project, same_views
 
 _CASE = "check"
 _SIZE = 16
@@ -140,10 +139,9 @@ def _runs(subject: Subject) -> Check:
         play(subject.mechanism, pair.side(left), _SIZES[-1], subject.rng(0, side))
         for left, side in ((True, Side.LEFT), (False, Side.RIGHT))
     ]
-    forms = [str(form) for view in views for form in view.form]
-    raised = [form for form in forms if form.startswith("raised ")]
+    raised = [str(form) for view in views for form in view.form[view.raised]]
     note = f", such as {raised[0].removeprefix('raised ')}" if raised else ""
-    share = len(raised) / len(forms)
+    share = len(raised) / sum(len(view) for view in views)
     return Check("runs", share < 1, f"{share:.0%} of the trials raised{note}")
 
 
@@ -176,8 +174,7 @@ def _finite(subject: Subject) -> Check:
 
 
 def _odd(views: Views) -> list[str]:
-    returned = np.array([not str(form).startswith("raised ") for form in views.form])
-    return [n for n, c in views.columns.items() if not np.isfinite(c[returned]).all()]
+    return [n for n, c in views.columns.items() if not np.isfinite(c[~views.raised]).all()]
 
 
 def _inputs_kept(subject: Subject) -> Check:
@@ -238,7 +235,7 @@ def _independence(subject: Subject) -> Check:
 
 def _batch(subject: Subject) -> Check:
     """Whether trials of a call follow the law of trials played one by one."""
-    if isinstance(subject.mechanism, FunctionMechanism) and not subject.mechanism.batched:
+    if plays_one(subject.mechanism):
         return Check("batch", True, "one call per trial")
     pair = subject.pair
     single = play_singly(subject.mechanism, pair.left, GROUPS * _SIZE, subject.rng(_LOOPED))

@@ -18,7 +18,7 @@ import numpy as np
 
 from audit.attack import Game
 from audit.claim import AnyClaim, GaussianDp, PureDp, gaussian_mu
-from audit.mechanism import FAILURES, FunctionMechanism, capability
+from audit.mechanism import FAILURES, capability, plays_one
 from audit.noiseless import NoiselessGenerator
 from audit.view import Floats, Views, collect, project
 
@@ -154,7 +154,7 @@ def _values(game: Game, left: bool, rng: NoiselessGenerator) -> Floats | None:
 
 def _play(game: Game, left: bool, rng: Any) -> Views:
     data, mechanism = game.pair.side(left), game.mechanism
-    if isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
+    if plays_one(mechanism):
         emitted: Any = [mechanism.function(data, rng)]
     else:
         emitted = mechanism.run(data, 1, rng)

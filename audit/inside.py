@@ -273,8 +273,8 @@ def _merged(parts: Sequence[Views], *, keep_messages: bool) -> Views:
     """
     if len(parts) == 1:
         return parts[0]
-    if not keep_messages and any(not _all_raised(part) for part in parts):
-        parts = [Views(part.form) if _all_raised(part) else part for part in parts]
+    if not keep_messages and any(not part.raised.all() for part in parts):
+        parts = [Views(part.form) if part.raised.all() else part for part in parts]
     shapes = {name: column.shape[1:] for part in parts for name, column in part.columns.items()}
     if any(c.shape[1:] != shapes[k] for part in parts for k, c in part.columns.items()):
         return reduce(concatenate, parts)
@@ -286,7 +286,3 @@ def _merged(parts: Sequence[Views], *, keep_messages: bool) -> Views:
         for name, shape in (sorted(shapes.items()) if keep_messages else shapes.items())
     }
     return Views(form, columns)
-
-
-def _all_raised(views: Views) -> bool:
-    return all(str(form).startswith("raised ") for form in views.form)

@@ -28,6 +28,7 @@ from audit.child import HEADER, Child, borrowed, framed
 from audit.claim import AnyClaim
 from audit.errors import MechanismError, ProcessError, UsageError
 from audit.limits import Limits
+from audit.mechanism import CHANGES_ITS_INPUT
 from audit.pair import Pair
 from audit.view import Array, Views
 
@@ -289,10 +290,7 @@ def _views(answer: Answer, rng: np.random.Generator) -> Views:
     if answer.views is None:
         raise MechanismError("the isolated process gave no views")
     if answer.header["changed"]:
-        raise MechanismError(
-            "a run changed its input, which the next trial then starts from, so trials are not "
-            "independent. Work on a copy, such as list(data) or data.copy()"
-        )
+        raise MechanismError(CHANGES_ITS_INPUT)
     _set_state(rng, answer.header["rng"])
     return answer.views
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,11 @@ from audit.view import Array, Raised, Views, collect
 
 FAILURES = (Exception, SystemExit)
 """What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
+
+CHANGES_ITS_INPUT = (
+    "a run changed its input, which the next trial then starts from, so trials are not "
+    "independent. Work on a copy, such as list(data) or data.copy()"
+)
 
 NO_OUTCOME = (UsageError, ProcessError)
 """What does not: bad input, and a process apart that failed as a whole."""
@@ -157,7 +162,7 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
     return play_each(mechanism, data, rng.spawn(n), singly=True)
 
 
-def plays_one(mechanism: Mechanism) -> bool:
+def plays_one(mechanism: Mechanism) -> TypeGuard[FunctionMechanism]:
     """Whether it is a function of one trial, which is called once per trial anyway."""
     return isinstance(mechanism, FunctionMechanism) and not mechanism.batched
 
@@ -173,8 +178,8 @@ def play_each(
         rngs: One generator per trial; the next is asked for when a trial begins.
         singly: Whether this is `play_singly`; for a function of one trial it may be `play` too.
     """
-    if not singly and isinstance(mechanism, FunctionMechanism) and not mechanism.batched:
-        outcomes = [_outcome(mechanism, data, child) for child in rngs]
+    if not singly and plays_one(mechanism):
+        outcomes = [outcome_of(mechanism, data, child) for child in rngs]
         return collect(outcomes, len(outcomes))
     singles = [play_once(mechanism, data, child) for child in rngs]
     return gather(singles, len(singles))
@@ -229,7 +234,8 @@ def _same_shapes(singles: Sequence[Mapping[str, Any]]) -> bool:
     return len(kinds) == 1 and all(kind in "biufc" for _, _, kind in next(iter(kinds)))
 
 
-def _outcome(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:
+def outcome_of(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:
+    """What a function of one trial returned with this generator, or the exception it ended in."""
     try:
         return mechanism.function(data, rng)
     except FAILURES as error:

@@ -17,9 +17,9 @@ import cloudpickle
 import numpy as np
 
 from audit.attack import Game
-from audit.mechanism import FAILURES, FunctionMechanism
+from audit.mechanism import FAILURES, outcome_of, plays_one
 from audit.streams import Phase, Side, stream
-from audit.view import Raised, Views, collect, project
+from audit.view import Views, collect, project, same_views
 
 _PLAYS = 4
 _PATIENCE = 120.0
@@ -54,7 +54,7 @@ def repeats_its_answer(game: Game, case: str, seed: int) -> bool:
     """
     fresh = _packed((game, case, seed, _PLAYS - 1))
     first, *later = plays = [play(game, case, seed, block) for block in range(_PLAYS)]
-    if not all(same(first.views, other.views) for other in later):
+    if not all(same_views(first.views, other.views) for other in later):
         return False
     if first.drew and not any(other.drew for other in later):
         return True
@@ -79,24 +79,15 @@ def fingerprint(views: Views) -> str:
 def one(game: Game, rng: np.random.Generator, *, left: bool = True) -> Views:
     """One trial that draws from `rng` itself."""
     mechanism = game.mechanism
-    if not isinstance(mechanism, FunctionMechanism) or mechanism.batched:
+    if not plays_one(mechanism):
         return replace(game, grid=None).play(left, 1, rng)
-    try:
-        emitted = mechanism.function(game.pair.side(left), rng)
-    except FAILURES as error:
-        emitted = Raised(type(error).__name__, str(error))
+    emitted = outcome_of(mechanism, game.pair.side(left), rng)
     return project(collect([emitted], 1), game.view, game.pair.differs or ())
 
 
 def _state(rng: np.random.Generator) -> str:
     spawned = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
     return f"{spawned} {rng.bit_generator.state}"
-
-
-def same(one: Views, other: Views) -> bool:
-    """Whether two views are the same to the last bit."""
-    alike = one.names == other.names and bool(np.all(one.form == other.form))
-    return alike and bool(np.array_equal(one.matrix(), other.matrix(), equal_nan=True))
 
 
 def _packed(task: object) -> bytes:

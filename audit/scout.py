@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 from audit.attack import Game
 from audit.certificate import climb
@@ -23,7 +22,7 @@ from audit.errors import MechanismError
 from audit.exact import difference
 from audit.freeze import Budget, Frozen, choose, freeze
 from audit.isolate import ENDED
-from audit.mechanism import FAILURES, capability
+from audit.mechanism import CHANGES_ITS_INPUT, FAILURES, capability
 from audit.memory import repeats_its_answer
 from audit.plan import FEWEST_A_SIDE, Case, contract_size, pairs_by_stage, pasted_pair
 from audit.quantise import grid_of
@@ -177,7 +176,9 @@ def _with_pair(frozen: Frozen, searched: Searched | None) -> Frozen:
     index = searched.origins[choice.pair] if searched else choice.pair
     played = pasted_pair(frozen.game.pair)
     simple = event_of(frozen.scorer)
-    return replace(frozen, choice=structs.replace(choice, pair=index, played=played, simple=simple))
+    return replace(
+        frozen, choice=msgspec.structs.replace(choice, pair=index, played=played, simple=simple)
+    )
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:
@@ -328,17 +329,11 @@ def _inputs(case: Case) -> list[bytes]:
 def _require_inputs_kept(case: Case, given: list[bytes]) -> None:
     """Trials that write to their input are played on what earlier trials left behind."""
     if _inputs(case) != given:
-        raise MechanismError(
-            "a run changed its input, which the next trial then starts from, so trials are not "
-            "independent. Work on a copy, such as list(data) or data.copy()"
-        )
+        raise MechanismError(CHANGES_ITS_INPUT)
 
 
 def _raised(track: _Track) -> tuple[float, float]:
-    shares = [
-        float(np.mean([str(form).startswith("raised ") for form in views.form])) if views else 0.0
-        for views in (track.left, track.right)
-    ]
+    shares = [float(views.raised.mean()) if views else 0.0 for views in (track.left, track.right)]
     return shares[0], shares[1]
 
 

@@ -189,7 +189,7 @@ def evidence(left: Views, right: Views) -> float:
         Between -1/2 and 1/2; -1 when no trial of either side returned.
     """
     forms = [np.array([str(form) for form in side.form]) for side in (left, right)]
-    if all(form.startswith("raised ") for side in forms for form in side):
+    if left.raised.all() and right.raised.all():
         return -1.0
     error = math.sqrt((1 / len(left) + 1 / len(right)) / 12)
     kinds = np.unique(np.concatenate(forms))

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from audit.attack import Game
-from audit.memory import one, same
+from audit.memory import one
 from audit.record import Finding, PlannedCase
 from audit.streams import Phase, Side, stream
-from audit.view import Floats, Views, concatenate
+from audit.view import Floats, Views, concatenate, same_views
 
 _REPLAYS = 6
 _MOST_TRIALS = 1024
@@ -48,8 +48,8 @@ def _depends_on_the_past(game: Game, case: str, seed: int, views: list[Views]) -
     for rng in _streams(case, seed, _REPLAYS):
         one(game, rng, left=False)
     later = [one(game, rng) for rng in _streams(case, seed, _REPLAYS)]
-    changed = not all(same(a, b) for a, b in zip(views, later, strict=False))
-    return changed and same(*at_once)
+    changed = not all(same_views(a, b) for a, b in zip(views, later, strict=False))
+    return changed and same_views(*at_once)
 
 
 def few_seeds(views: list[Views]) -> int | None:

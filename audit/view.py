@@ -47,6 +47,11 @@ class Views:
         return self.columns[name]
 
     @cached_property
+    def raised(self) -> npt.NDArray[np.bool_]:
+        """Which trials ended in an exception, shape (n,)."""
+        return np.array([str(form).startswith("raised ") for form in self.form], dtype=bool)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of all leaves (single numbers), in column order."""
         return tuple(
@@ -180,6 +185,12 @@ def _from_objects(outputs: list[Any]) -> Views:
     return Views(forms, dict(sorted(table.items())))
 
 
+def same_views(first: Views, second: Views) -> bool:
+    """Whether two blocks of trials hold the same, bit for bit."""
+    same_form = bool(np.all(first.form == second.form)) and first.names == second.names
+    return same_form and bool(np.array_equal(first.matrix(), second.matrix(), equal_nan=True))
+
+
 def project(views: Views, view: str, positions: Sequence[int]) -> Views:
     """Keep only what a named view shows.
 
@@ -196,7 +207,7 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
     if view in WHOLE:
         return views
     name, _, which = view.rpartition("_")
-    if all(str(form).startswith("raised ") for form in views.form):
+    if views.raised.all():
         return Views(views.form)
     if view in views.columns:
         name, which = view, "all"
