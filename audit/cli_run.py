@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from audit.errors import AuditError
-from audit.shell import EXISTING, apart, fail, main
+from audit.shell import EXISTING, FORMATS, apart, fail, main, rendered
 
 
 def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> Any:
@@ -127,14 +127,7 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     show_default=True,
     help="Directory of record.json and report.html.",
 )
-@click.option(
-    "-f",
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="NAME[=PATH]",
-    help="Also render text, json, markdown, html, junit, sarif or github, to a file or stdout.",
-)
+@rendered(f"Also render {FORMATS}, to a file or stdout.")
 @click.option(
     "--resume", is_flag=True, help="Use the finished blocks of an interrupted run in --out."
 )
@@ -195,14 +188,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
 
 @main.command()
 @click.argument("records", nargs=-1, required=True, type=EXISTING)
-@click.option(
-    "-f",
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="NAME[=PATH]",
-    help="text, json, markdown, html, junit, sarif or github; text by default.",
-)
+@rendered(f"{FORMATS}; text by default.")
 @click.option("--baseline", type=EXISTING, help="Accepted state to compare with.")
 @click.option(
     "--index",
@@ -231,14 +217,7 @@ def report(
 @main.command()
 @click.argument("old", type=EXISTING)
 @click.argument("new", type=EXISTING)
-@click.option(
-    "-f",
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="NAME[=PATH]",
-    help="text, json, markdown, html, junit, sarif or github; text by default.",
-)
+@rendered(f"{FORMATS}; text by default.")
 @click.pass_context
 def compare(ctx: click.Context, old: Path, new: Path, formats: tuple[str, ...]) -> None:
     """Compare two records, by bounds: what is new, known, worse, weaker or resolved in NEW.

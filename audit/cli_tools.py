@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from audit.shell import EXISTING, apart, main
+from audit.shell import EXISTING, FORMATS, apart, main, rendered
 
 
 @main.command()
@@ -87,14 +87,7 @@ def list_(pattern: str) -> None:
     help="Probability that the certified statements are wrong.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Shuffles --independent rows.")
-@click.option(
-    "-f",
-    "--format",
-    "formats",
-    multiple=True,
-    metavar="NAME[=PATH]",
-    help="text, json, markdown, html, junit, sarif or github; text by default; repeatable.",
-)
+@rendered(f"{FORMATS}; text by default; repeatable.")
 @click.pass_context
 def score(ctx: click.Context, /, **options: Any) -> None:
     """Audit the scores of a run that already was: one row per canary, coin and score.

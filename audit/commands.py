@@ -35,7 +35,19 @@ from audit.summary import INTERRUPTED, summarise
 from audit.sweep import steps_of
 from audit.table import Table, parse_bounds, read_table
 
-_MANY_RUNS = ("pairs", "attacks", "data", "resume", "bits", "group", "confirm", "isolate", "shard")
+_MANY_RUNS = (
+    "pairs",
+    "attacks",
+    "data",
+    "domain",
+    "resume",
+    "threats",
+    "group",
+    "confirm",
+    "isolate",
+    "shard",
+)
+"""Options that one run has no use for."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,9 @@ def run(config: Config, options: RunOptions) -> int:
     """Plan, run, compare with the baseline, write record and reports; returns the exit code."""
     outputs = [parse_format(text) for text in options.formats] or [("text", None)]
     old = baselines.read_baseline(options.baseline) if options.baseline else None
-    requests, notes = _gather(config, options)
+    pinned, targets = pins.pinned(options.targets)
+    options = replace(options, targets=tuple(targets))
+    requests, notes = _gather(config, options, [request for request, _ in pinned])
     if options.one_run or options.canaries or options.guesses:
         return _run_once(requests, notes, old, outputs, options)
     settings = options.settings()
@@ -122,7 +136,7 @@ def run(config: Config, options: RunOptions) -> int:
         )
         with sole_user(options.out), progress_of(cases) as progress:
             record = _played(plan, cases, requests, replace(workers, progress=progress), options)
-            notes = [*notes, *pins.no_longer(record, options.targets)]
+            notes = [*notes, *pins.no_longer(record, pinned)]
             return _finish(record, notes, old, outputs, options)
 
 
@@ -147,18 +161,7 @@ def _run_once(
     options: RunOptions,
 ) -> int:
     """The same with one run and many canaries per case."""
-    for name in (
-        "pairs",
-        "attacks",
-        "data",
-        "domain",
-        "resume",
-        "threats",
-        "group",
-        "confirm",
-        "isolate",
-        "shard",
-    ):
+    for name in _MANY_RUNS:
         if getattr(options, name):
             raise UsageError(f"--one-run: --{name.removesuffix('s')} has no meaning here; drop it")
     if options.profile != CI:
@@ -200,7 +203,10 @@ def _annotate(record: Record, notes: Sequence[Finding]) -> Record:
     return msgspec.structs.replace(record, results=tuple(results), summary=summary)
 
 
-def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Finding]]:
+def _gather(
+    config: Config, options: RunOptions, pinned: Sequence[Request]
+) -> tuple[list[Request], list[Finding]]:
+    """The pinned cases, then all others that were asked for, and what to tell about them."""
     table = _read_data(options)
     flags = {
         "claim": options.claim,
@@ -215,10 +221,9 @@ def _gather(config: Config, options: RunOptions) -> tuple[list[Request], list[Fi
     }
     settings = steps_of(options.sweep)
     limits = Limits(options.isolate, options.memory_limit, options.time_limit)
-    pinned, targets = pins.pinned(options.targets)
-    requests = [request for request, _ in pinned]
+    requests = list(pinned)
     notes: list[Finding] = []
-    for case in select(targets, config.case) if targets or not pinned else ():
+    for case in select(options.targets, config.case) if options.targets or not pinned else ():
         origin = "--claim" if options.claim else CONFIGURED
         words = _option_words(options, configured=case in config.case)
         for parameters in settings:

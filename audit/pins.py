@@ -225,9 +225,9 @@ def _pair(mechanism: Mechanism, pinned: PinnedPair, path: Path) -> Pair:
     return own
 
 
-def no_longer(record: Record, words: Sequence[str]) -> list[Finding]:
-    """Findings about the pins of a command line that came out differently."""
-    expected = {request.name: verdict for request, verdict in pinned(words)[0]}
+def no_longer(record: Record, pins: Sequence[tuple[Request, Verdict]]) -> list[Finding]:
+    """Findings about the pins, as `pinned` read them, that came out differently."""
+    expected = {request.name: verdict for request, verdict in pins}
     return [
         Finding.about(
             record.planned(result.name),

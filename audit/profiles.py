@@ -16,7 +16,6 @@ import secrets
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import click
 import msgspec
@@ -130,5 +129,6 @@ def _controls(known: set[str]) -> list[Request]:
         for name, entry in catalogue().items()
         if entry.reference and entry.role == "control" and name not in known
     ]
-    configs: list[Any] = [CaseConfig(target=name) for name in names]
-    return [request for config in configs for request in requests_for(Asked(config))[0]]
+    return [
+        request for name in names for request in requests_for(Asked(CaseConfig(target=name)))[0]
+    ]

@@ -167,11 +167,13 @@ def settings_of(config: pytest.Config) -> dict[str, Any]:
 
 def properties(result: CaseResult) -> list[tuple[str, object]]:
     """JUnit properties of a result."""
-    least = [value for value in result.could_have_caught.values() if value is not None]
+    from audit.power import smallest
+
+    least = smallest(result.could_have_caught)
     return [
         ("verdict", result.verdict),
         ("epsilon_lower", result.epsilon_lower),
-        ("could_have_caught", min(least) if least else "nothing"),
+        ("could_have_caught", "nothing" if least is None else least),
         ("claim", f"{result.claim} of {result.view}"),
         ("alpha", result.alpha),
     ]

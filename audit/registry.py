@@ -76,10 +76,8 @@ def battery(names: Sequence[str] | None = None) -> tuple[Attack, ...]:
 
 def proposer() -> Proposer | None:
     """Who proposes pairs for a domain; None when nobody is installed."""
-    for point in metadata.entry_points(group="audit.inputs"):
-        made: Proposer = point.load()()
-        return made
-    return None
+    made: Proposer | None = next((load(point)() for point in points("audit.inputs")), None)
+    return made
 
 
 def matching(pattern: str) -> list[str]:

@@ -59,6 +59,14 @@ def fail(ctx: click.Context, error: object, code: int) -> NoReturn:
 
 
 EXISTING = click.Path(path_type=Path, dir_okay=False)
+FORMATS = "text, json, markdown, html, junit, sarif or github"
+
+
+def rendered(text: str) -> Callable[[Command], Command]:
+    """The option of a command that renders records."""
+    return click.option(
+        "-f", "--format", "formats", multiple=True, metavar="NAME[=PATH]", help=text
+    )
 
 
 def apart(command: Command) -> Command:

@@ -42,9 +42,15 @@ def known(name: str) -> str:
     Raises:
         UsageError: For an unknown format.
     """
-    if name not in formats():
-        raise UsageError(f"format {name!r}: expected one of {', '.join(formats())}")
+    _home(name)
     return name
+
+
+def _home(name: str) -> str:
+    found = formats()
+    if name not in found:
+        raise UsageError(f"format {name!r}: expected one of {', '.join(found)}")
+    return found[name]
 
 
 def render(record: Record, name: str, *, width: int = 100, color: bool = False) -> str:
@@ -63,7 +69,7 @@ def render(record: Record, name: str, *, width: int = 100, color: bool = False) 
         UsageError: For an unknown format, a renderer that cannot be imported, or a record whose
             results do not fit its plan.
     """
-    renderer = _renderer(known(name))
+    renderer = _renderer(name)
     planned = {case.name for case in record.plan.cases}
     strays = [result.name for result in record.results if result.name not in planned]
     if strays:
@@ -75,12 +81,6 @@ def render(record: Record, name: str, *, width: int = 100, color: bool = False) 
 
 
 def _renderer(name: str) -> Callable[..., str]:
-    module, _, attr = formats()[name].partition(":")
-    try:
-        found: Callable[..., str] = getattr(importlib.import_module(module), attr)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(
-            f"format {name!r}: cannot import {formats()[name]}: {error}; mend or uninstall the "
-            "package that offers it"
-        ) from None
+    module, _, attr = _home(name).partition(":")
+    found: Callable[..., str] = getattr(importlib.import_module(module), attr)
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -166,14 +165,10 @@ def render_sarif(record: Record, *, width: int, color: bool) -> str:  # noqa: AR
 
 
 def _driver(record: Record) -> Driver:
-    rules = tuple(_descriptor(rule) for rule in _rules())
+    rules = tuple(_descriptor(rule) for rule in RULES.values())
     return Driver(
         name="dpaudit", semantic_version=printable(record.environment.dpaudit), rules=rules
     )
-
-
-def _rules() -> Sequence[type[Rule]]:
-    return [RULES[code] for code in sorted(RULES)]
 
 
 def _descriptor(rule: type[Rule]) -> ReportingDescriptor:
@@ -199,7 +194,7 @@ def _result(record: Record, finding: Finding, level: Severity) -> Result:
     change = (changes or {}).get(finding.case)
     accepted = change is not None and change.status == "known" and finding.rule == "DP001"
     reason = printable(change.note) if change else ""
-    codes = [rule.code for rule in _rules()]
+    codes = list(RULES)
     return Result(
         rule_id=finding.rule,
         rule_index=codes.index(finding.rule) if finding.rule in codes else -1,
