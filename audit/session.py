@@ -6,17 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from audit import baseline as baselines
 from audit.api import examine
 from audit.cases import Asked, requests_for
 from audit.claim import parse_claim
 from audit.config import CaseConfig
 from audit.engine import run
+from audit.locate import CONFIGURED
 from audit.pair import Pair
 from audit.plan import Settings, make_plan
 from audit.record import CaseResult, Record
 
-_SETTINGS = ("trials", "alpha", "seed", "early_stop", "bits")
+_SETTINGS = ("trials", "alpha", "seed", "early_stop")
 
 
 def audit_case(
@@ -36,17 +39,18 @@ def audit_case(
     Raises:
         UsageError: For a case that cannot be audited as configured.
     """
-    chosen = Settings(**{name: settings[name] for name in _SETTINGS if name in settings})
-    requests, _ = requests_for(Asked(case, "the configuration", options=options))
+    given = {name: settings[name] for name in _SETTINGS if name in settings}
+    chosen = Settings(**given, threats=tuple(settings.get("threats", ())))
+    requests, _ = requests_for(Asked(case, CONFIGURED, options=options))
     plan, cases = make_plan(requests, replace(chosen, alpha=chosen.alpha * share))
     record = run(plan, cases)
     path = settings.get("baseline")
     if not path:
         return record
-    known = baselines.read_baseline(Path(path)).cases
+    baseline = baselines.read_baseline(Path(path))
     names = {planned.name for planned in plan.cases}
-    mine = {name: accepted for name, accepted in known.items() if name in names}
-    return baselines.compare(record, baselines.Baseline(cases=mine))
+    mine = {name: accepted for name, accepted in baseline.cases.items() if name in names}
+    return baselines.compare(record, msgspec.structs.replace(baseline, cases=mine))
 
 
 def examine_stated(mechanism: Any, settings: dict[str, Any]) -> CaseResult:
