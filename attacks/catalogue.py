@@ -4,7 +4,7 @@ CATALOGUE: dict[str, str] = {
     "likelihood": "attacks.likelihood:Likelihood",
     "prices": "attacks.prices:Prices",
     "form": "attacks.events:Form",
-    "atoms": "attacks.events:Atoms",
+    "atoms": "attacks.atoms:Atoms",
     "leaf": "attacks.events:Leaf",
     "membership": "attacks.membership:Membership",
     "logistic": "attacks.classifier:Logistic",

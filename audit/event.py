@@ -44,5 +44,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind == "form":
             return np.array([self.odds.get(str(form), 0.0) for form in views.form], dtype=float)
         values = views.matrix((self.leaf,))[:, 0]
-        units = np.clip((values - self.centre) / self.spread, -1e12, 1e12)
-        return np.where(np.isnan(values), self.missing, self.sign * np.arcsinh(units))
+        return tail_score(values, self.sign, self.centre, self.spread, self.missing)
+
+
+def tail_score(values: Floats, sign: int, centre: float, spread: float, missing: float) -> Floats:
+    """An increasing (or decreasing), bounded function of numbers (asinh), shape (n,).
+
+    Args:
+        values: Shape (n,); NaN where a trial does not have the number.
+        sign: 1 when large means left, else -1.
+        centre: Where the score is 0.
+        spread: Its unit.
+        missing: Score of a trial that does not have it.
+    """
+    with np.errstate(all="ignore"):
+        units = np.clip((values - centre) / spread, -1e12, 1e12)
+    return np.where(np.isnan(values), missing, sign * np.arcsinh(units))

@@ -282,9 +282,9 @@ class Played:
         stream = stream_of(data)
         policy = self.policy()
         policy.start(n, rng)
-        chosen = []
+        chosen: list[Array] = []
         for t in range(len(stream)):
-            action = np.asarray(policy.act(stream.context(t)))
-            chosen.append(np.broadcast_to(action, (n,)).copy())
-            policy.observe(stream.answer(t, chosen))
+            action = np.broadcast_to(np.asarray(policy.act(stream.context(t))), (n,)).copy()
+            policy.observe(stream.answer(t, action, chosen))
+            chosen.append(action)
         return {self.column: np.stack(chosen, axis=1)}

@@ -90,7 +90,7 @@ class OneByOne:
         for t in range(len(stream)):
             context = stream.context(t)
             action = act(context)
-            observe(context, action, stream.answer(t, [*actions, action]).tolist())
+            observe(context, action, stream.answer(t, action, actions).tolist())
             actions.append(_number(action))
         return actions
 

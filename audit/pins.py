@@ -33,7 +33,7 @@ from audit.record import (
     read_record,
 )
 from audit.registry import battery, resolve
-from audit.replay import Replayed
+from audit.replay import Finished
 
 SUFFIX = ".pin.json"
 
@@ -202,7 +202,7 @@ def pinned_request(path: Path) -> tuple[Request, Verdict]:
         target=found.target,
         mechanism=mechanism,
         claim=found.claim,
-        attacks=(Replayed(found.event),) if found.event else battery([found.attack]),
+        attacks=(Finished("pinned", found.event),) if found.event else battery([found.attack]),
         pairs=(pair,),
         view=found.view,
         trials=found.trials,

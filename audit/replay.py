@@ -1,6 +1,8 @@
-"""The attack that looks at one stored event."""
+"""Scores that are there already: stored events, and attacks that look at nothing else."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,15 +19,19 @@ def event_of(scorer: Scorer) -> Event | None:
     return found if np.isfinite([found.centre, found.spread, found.missing]).all() else None
 
 
-class Replayed:
-    """The attack that looks at one stored event; there is nothing to fit."""
+@dataclass(frozen=True)
+class Finished:
+    """An attack that is a finished scorer, such as a stored event; there is nothing to fit.
 
-    name = "pinned"
-    slow = False
-    learns = False
+    Attributes:
+        name: Name for records.
+        scorer: The scorer.
+    """
 
-    def __init__(self, event: Event) -> None:
-        self.event = event
+    name: str
+    scorer: Scorer
+    slow: bool = False
+    learns: bool = False
 
     def applies(self, game: Game) -> bool:  # noqa: ARG002
         """Always."""
@@ -38,5 +44,5 @@ class Replayed:
         right_views: Views,  # noqa: ARG002
         rng: np.random.Generator,  # noqa: ARG002
     ) -> Scorer:
-        """The event itself."""
-        return self.event
+        """The scorer itself."""
+        return self.scorer

@@ -39,16 +39,16 @@ class Stream:
         """What the policy knows about customer `t`."""
         return None if self.contexts is None else self.contexts[t]
 
-    def answer(self, t: int, actions: Sequence[Any]) -> Array:
-        """The outcome of the last of `actions`, those of the rounds up to `t`, in its shape.
+    def answer(self, t: int, action: Any, past: Sequence[Any]) -> Array:
+        """The outcome of `action` in round `t` after the actions of the `past`, in its shape.
 
         A valuation answers 1 (bought) or 0; with (T, K) rows an action is an arm; other rows are
         the outcome themselves, whatever was done.
         """
-        row, action = self.rows[t], np.asarray(actions[-1])
+        row, action = self.rows[t], np.asarray(action)
         if row.dtype.kind == "f" and np.isnan(row).any():
-            past = [np.atleast_1d(np.asarray(earlier)) for earlier in actions]
-            return np.reshape(answer(self.responses, past), action.shape)
+            actions = [np.atleast_1d(np.asarray(played)) for played in (*past, action)]
+            return np.reshape(answer(self.responses, actions), action.shape)
         if self.valuations:
             return np.asarray(action <= row, dtype=float)
         return np.asarray(row[action]) if row.ndim else np.full(action.shape, row)

@@ -25,6 +25,7 @@ from audit.mechanism import FunctionMechanism
 from audit.pair import Pair
 from audit.plan import FEWEST_TRIALS
 from audit.record import CaseResult, Plan, PlannedCase
+from audit.replay import Finished
 from audit.sheet import finite_number, locate, read_rows, refuse
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views
@@ -142,8 +143,9 @@ def judge_independent(plan: Plan, planned: PlannedCase, scores: Scores) -> CaseR
     parts = np.split(np.arange(len(scores)), np.cumsum((planned.scouting, *planned.blocks))[:-1])
     views = [_views(values[parts[0]][inside[parts[0]] == side]) for side in (True, False)]
     budget = Budget(planned.claim, sum(planned.blocks), planned.shares.fixed)
-    attack = _ScoreColumn()
-    frozen = freeze(_no_game(planned.claim), attack, attack, views[0], views[1], budget, 0)
+    scorer = _ScoreColumn()
+    attack = Finished("score file", scorer)
+    frozen = freeze(_no_game(planned.claim), attack, scorer, views[0], views[1], budget, 0)
     counts = {
         block: frozen.tabulate(
             _views(values[rows][inside[rows]]), _views(values[rows][~inside[rows]])
@@ -155,27 +157,12 @@ def judge_independent(plan: Plan, planned: PlannedCase, scores: Scores) -> CaseR
 
 
 class _ScoreColumn:
-    """The file's own scores as a fitted attack."""
+    """The file's own scores."""
 
-    name = "score file"
     description = "score of the file, thresholds from its scouting rows"
-    slow = False
-    learns = False
 
     def __call__(self, views: Views) -> Floats:
         return views["score"]
-
-    def applies(self, game: Game) -> bool:  # noqa: ARG002
-        return True
-
-    def fit(
-        self,
-        game: Game,  # noqa: ARG002
-        left_views: Views,  # noqa: ARG002
-        right_views: Views,  # noqa: ARG002
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> _ScoreColumn:
-        return self
 
 
 def _no_game(claim: AnyClaim) -> Game:

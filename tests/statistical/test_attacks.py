@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
+from attacks.atoms import Atoms
 from attacks.catalogue import CATALOGUE
 from attacks.counting import lower_log_odds
-from attacks.events import Atoms, Leaf
+from attacks.events import Leaf
 from attacks.membership import Membership
 from audit.attack import Game
 from audit.mechanism import FunctionMechanism

@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from attacks.atoms import Atoms
 from attacks.catalogue import CATALOGUE
-from attacks.events import Atoms, Form, Leaf
+from attacks.events import Form, Leaf
 from attacks.likelihood import Likelihood
 from audit.attack import Game
 from audit.mechanism import FunctionMechanism, play
