@@ -147,14 +147,12 @@ def markdown(name: str, lead: str, curves: Curves, audited: Sequence[Audited] = 
 
 def page(name: str, lead: str, curves: Curves, audited: Sequence[Audited] = ()) -> str:
     """One self-contained page with a picture above each table."""
-    from markupsafe import Markup
-
-    from audit.render.templating import environment, for_html
+    from audit.render.templating import environment, for_html, markup
 
     drawn = [
         {
             "against": AXES[against],
-            "picture": Markup(picture(points, against, audited)),  # noqa: S704
+            "picture": markup(picture(points, against, audited)),
             "rows": rows(points),
         }
         for against, points in curves.items()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from audit.record import Finding, Record
+from audit.record import Finding, PlannedCase, Record
 from audit.render import sentences as say
 from audit.render.wording import clean, one_line
 from audit.summary import Standing, standing_of
@@ -34,16 +34,22 @@ def gating(record: Record) -> list[tuple[Finding, Severity]]:
 
 def unexplained(record: Record) -> list[str]:
     """Cases that keep the run from being clean and that no finding speaks of."""
-    told = {finding.case for finding, _ in gating(record)}
-    stands = standing_of(record)
+    told = {finding.case for finding in say.notable(record)}
     return [
-        name for name, how in stands.items() if how in ("failed", "unclear") and name not in told
+        name
+        for name, how in standing_of(record).items()
+        if how in ("failed", "unclear") and name not in told
     ]
+
+
+def planned_or_none(record: Record, case: str) -> PlannedCase | None:
+    """The plan of a case; None for one that only the baseline knows."""
+    return next((planned for planned in record.plan.cases if planned.name == case), None)
 
 
 def place(record: Record, case: str) -> tuple[str, int] | None:
     """File and line of the claim of a case, relative to the audited project, where known."""
-    planned = {one.name: one for one in record.plan.cases}.get(case)
+    planned = planned_or_none(record, case)
     texts = [planned.claim.source] if planned else []
     for text in (*texts, record.execution.locations.get(case, "")):
         found = _PLACE.search(text)

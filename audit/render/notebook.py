@@ -9,7 +9,7 @@ from audit.render import curves, timeline
 from audit.render import sentences as say
 from audit.render.picture import Pictures, drawing
 from audit.render.reach import reach
-from audit.render.templating import environment, for_html
+from audit.render.templating import environment, for_html, markup
 
 _SCOPE = ".dpaudit"
 
@@ -20,20 +20,18 @@ def result_html(result: CaseResult) -> str:
     Returns:
         One ``<div>`` with a style sheet of its own; nothing outside it is styled.
     """
-    from markupsafe import Markup
-
     drawn = ""
     if result.choice and result.trials:
         with drawing():
             drawn = Pictures().trade_off(result)
     sequences = [
-        (rounds.column, Markup(timeline.sequence(rounds)), timeline.told(rounds))  # noqa: S704
+        (rounds.column, markup(timeline.sequence(rounds)), timeline.told(rounds))
         for rounds in result.rounds
     ]
     return _piece(
-        results=[(result, Markup(reach(result)))],  # noqa: S704
+        results=[(result, markup(reach(result)))],
         lead=say.verdict_sentence(result),
-        picture=Markup(drawn),  # noqa: S704
+        picture=markup(drawn),
         boxes=bool(curves.confidence_boxes(result)),
         profile=result.profile,
         sequences=sequences,
@@ -42,10 +40,8 @@ def result_html(result: CaseResult) -> str:
 
 def record_html(record: Record) -> str:
     """A record as a piece of a page: the outcome and a line per case."""
-    from markupsafe import Markup
-
     return _piece(
-        results=[(result, Markup(reach(result))) for result in record.results],  # noqa: S704
+        results=[(result, markup(reach(result))) for result in record.results],
         lead=f"{record.summary.sentence} {say.false_alarm_sentence(record)}",
         picture="",
         boxes=False,
@@ -61,6 +57,4 @@ def _piece(**shown: object) -> str:
 
 
 def _scoped(palette: str) -> object:
-    from markupsafe import Markup
-
-    return Markup(palette.replace(":root", _SCOPE))  # noqa: S704
+    return markup(palette.replace(":root", _SCOPE))

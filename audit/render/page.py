@@ -8,7 +8,7 @@ from audit.record import CaseResult, Finding, PlannedCase, Record
 from audit.render import timeline
 from audit.render.picture import Pictures, drawing
 from audit.render.reach import reach
-from audit.render.templating import environment, findings_by_case, for_html
+from audit.render.templating import environment, findings_by_case, for_html, markup
 
 Section = tuple[int, PlannedCase, CaseResult, list[Finding], dict[str, object]]
 
@@ -34,25 +34,19 @@ def _sections(record: Record) -> Iterator[Section]:
 
 def _drawn(pictures: Pictures, planned: PlannedCase, result: CaseResult) -> dict[str, object]:
     shown: dict[str, object] = {
-        "reach": _markup(reach(result)),
-        "growth": _markup(timeline.growth(result, planned)),
+        "reach": markup(reach(result)),
+        "growth": markup(timeline.growth(result, planned)),
         "sequences": [
-            (rounds, _markup(both), _markup(gaps), timeline.told(rounds))
+            (rounds, markup(both), markup(gaps), timeline.told(rounds))
             for rounds in result.rounds
             for both, gaps in [(timeline.sequence(rounds), timeline.leak(rounds))]
         ],
     }
     if result.choice and result.trials:
-        shown["trade_off"] = _markup(pictures.trade_off(result))
+        shown["trade_off"] = markup(pictures.trade_off(result))
     if result.log_wealth:
-        shown["wealth"] = _markup(pictures.wealth(result))
+        shown["wealth"] = markup(pictures.wealth(result))
     return shown
-
-
-def _markup(svg: str) -> object:
-    from markupsafe import Markup
-
-    return Markup(svg)  # noqa: S704
 
 
 def _strays(record: Record) -> list[Finding]:

@@ -14,7 +14,7 @@ import msgspec
 
 from audit.record import Change, Finding, Record
 from audit.render import sentences as say
-from audit.render.gating import Severity, gating, message, place, printable
+from audit.render.gating import Severity, gating, message, place, planned_or_none, printable
 from audit.render.wording import one_line
 from audit.rule import Rule
 from audit.rules import RULES
@@ -224,7 +224,7 @@ def _location(record: Record, finding: Finding) -> Location:
 
 
 def _fingerprint(record: Record, finding: Finding) -> str:
-    planned = {case.name: case for case in record.plan.cases}.get(finding.case)
+    planned = planned_or_none(record, finding.case)
     promise = f"{planned.claim} of {planned.view}" if planned else ""
     parts = msgspec.json.encode([finding.rule, finding.case, promise])
     return hashlib.sha256(parts).hexdigest()
