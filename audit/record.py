@@ -298,13 +298,13 @@ def encode(record: Record) -> bytes:
     return head + b',\n"results":[\n' + b",\n".join(lines) + b"\n]}\n"
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: str | Path) -> Record:
     """Read a record.
 
     Raises:
         UsageError: When the file is missing, is no record, or is of another schema version.
     """
-    record: Record = decode(path, Record, "record")
+    record: Record = decode(Path(path), Record, "record")
     return record
 
 
