@@ -284,9 +284,9 @@ def shown_in_notebook(how: str, what: CaseResult | Record) -> str:
     return shown
 
 
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: Record, path: str | Path) -> None:
     """Write a record; a reader sees the old file or the new one, never half of it."""
-    write_atomically(path, encode(record))
+    write_atomically(Path(path), encode(record))
 
 
 def encode(record: Record) -> bytes:
