@@ -24,6 +24,7 @@ PARTS = {
     "utility": (4, "-m tests.tables.utility"),
     "power": (12, "-m tests.benchmark.power"),
     "coverage": (60, "-m tests.coverage.table"),
+    "validity": (120, "-m tests.coverage.validity"),
     "peers": (5, "-m tests.peers.table"),
 }
 
