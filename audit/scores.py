@@ -148,7 +148,9 @@ def judge_independent(plan: Plan, planned: PlannedCase, scores: Scores) -> CaseR
     frozen = freeze(_no_game(planned.claim), attack, scorer, views[0], views[1], budget, 0)
     counts = {
         block: frozen.tabulate(
-            _views(values[rows][inside[rows]]), _views(values[rows][~inside[rows]])
+            _views(values[rows][inside[rows]]),
+            _views(values[rows][~inside[rows]]),
+            stream(plan.seed, planned.name, Phase.ORDER, Side.LABELS, block),
         )
         for block, rows in enumerate(parts[1:])
     }
