@@ -42,7 +42,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib")
 
 @dataclass
 class _Trial:
-    """A case on trial: its scouted choice and the evidence so far."""
+    """A case on trial: its scouted choice, the evidence so far, and the fresh blocks of a wave."""
 
     case: Case
     scouted: Scouted
@@ -51,6 +51,12 @@ class _Trial:
     decided: bool = False
     key: str = field(default="")
     failure: str = ""
+    fresh: dict[int, Counts] = field(default_factory=dict)
+
+    def add(self) -> None:
+        """Add a wave's blocks, at once: one by one, each would copy all that came before."""
+        self.evidence = self.evidence + Evidence(self.evidence.bins, self.fresh)
+        self.fresh = {}
 
     def missing(self, up_to: int) -> list[int]:
         """Blocks still to be played, of those that start before trial number `up_to`."""
@@ -61,7 +67,8 @@ class _Trial:
     @property
     def share(self) -> float:
         """Finished share of the blocks."""
-        return len(self.evidence.blocks) / len(self.case.planned.blocks)
+        done = len(self.evidence.blocks) + len(self.fresh)
+        return done / len(self.case.planned.blocks)
 
     def due(self, up_to: int) -> float:
         """About how many seconds the missing blocks of a wave take."""
@@ -180,10 +187,11 @@ class _Session:
                 trial.failure = min(trial.failure or counts, counts)
                 continue
             log.append(trial.case.planned.name, trial.key, counts)
-            trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
+            trial.fresh.update(counts)
             trial.seconds += seconds
             self.workers.progress(trial.case.planned.name, 0.99 * trial.share)
         for trial in trials:
+            trial.add()
             self._close(trial)
 
     def _close(self, trial: _Trial) -> None:
