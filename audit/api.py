@@ -8,8 +8,9 @@ from typing import Any
 
 from audit.claim import AnyClaim
 from audit.domain import Domain
-from audit.engine import Workers, run
+from audit.engine import run
 from audit.errors import UsageError
+from audit.footprint import Footprint
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
@@ -17,6 +18,7 @@ from audit.promise import promise_of
 from audit.record import CaseResult
 from audit.registry import as_mechanism, battery, proposer
 from audit.rounds import column_of
+from audit.workers import Workers
 
 
 def examine(
@@ -35,6 +37,7 @@ def examine(
     threats: Sequence[str] = (),
     group: int = 1,
     jobs: int = 1,
+    memory: str = "",
 ) -> CaseResult:
     """Audit one implementation against one claim.
 
@@ -54,12 +57,13 @@ def examine(
         threats: Opt-in threats to put in scope: ``bits``, ``duration``, ``seed``.
         group: How many changed records the claim speaks of (see `Claim.group`).
         jobs: Worker processes; no result depends on it.
+        memory: What all processes may take together, such as ``1GiB``; empty for no limit.
 
     Returns:
         The result: ``verdict``, ``epsilon_lower``, ``could_have_caught``, the evidence.
 
     Raises:
-        UsageError: For a missing claim, no pair, or a setting out of range.
+        UsageError: For a missing claim, no pair, a setting out of range, or too little memory.
     """
     chosen = _chosen(mechanism, claim, tuple(pairs), view, batched=batched)
     promised = claim or chosen.claim
@@ -83,7 +87,7 @@ def examine(
         trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, threats=tuple(threats)
     )
     plan, cases = make_plan([request], settings)
-    return run(plan, cases, Workers(jobs=jobs)).results[0]
+    return run(plan, cases, Workers(jobs=jobs, footprint=Footprint.within(memory))).results[0]
 
 
 def assert_unrefuted(mechanism: Any, *, allow_blind: bool = False, **settings: Any) -> CaseResult:

@@ -16,6 +16,7 @@ of its null.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,7 @@ def clopper_pearson_upper(right: float, guesses: float, alpha: float) -> float:
     return float(special.betaincinv(right + 1, guesses - right, 1 - alpha))
 
 
+@lru_cache(maxsize=4096)
 def revealed_allowance(trials: int, delta: float, alpha: float) -> tuple[int, float]:
     """How many guesses to write off as revealed, and what that costs.
 

@@ -87,6 +87,12 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
     "--jobs", type=int, default=-1, show_default=True, help="Worker processes; -1 for one per core."
 )
 @click.option(
+    "--memory",
+    default="",
+    metavar="SIZE",
+    help="What all processes may take together, such as 1GiB; where it is little, fewer work.",
+)
+@click.option(
     "--backend",
     default="loky",
     show_default=True,

@@ -16,10 +16,10 @@ from audit.cluster import joined
 from audit.config import Config
 from audit.confirm import confirm, in_two
 from audit.documents import Output, parse_format, render_all
-from audit.engine import Workers
 from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
+from audit.footprint import Footprint
 from audit.judge import reach
 from audit.limits import Limits
 from audit.locate import CONFIGURED, located
@@ -33,6 +33,7 @@ from audit.shard import parse_shard, shard_of
 from audit.summary import INTERRUPTED, annotated
 from audit.sweep import steps_of
 from audit.table import Table, parse_bounds, read_table
+from audit.workers import Workers
 
 _MANY_RUNS = (
     "pairs",
@@ -44,6 +45,7 @@ _MANY_RUNS = (
     "group",
     "confirm",
     "isolate",
+    "memory",
     "shard",
 )
 """Options that one run has no use for."""
@@ -72,6 +74,7 @@ class RunOptions:
     alpha: float
     seed: int
     jobs: int
+    memory: str
     backend: str
     scheduler: str
     early_stop: bool
@@ -112,6 +115,7 @@ class RunOptions:
 
 def run(config: Config, options: RunOptions) -> int:
     """Plan, run, compare with the baseline, write record and reports; returns the exit code."""
+    footprint = Footprint.within(options.memory)
     outputs = [parse_format(text) for text in options.formats] or [("text", None)]
     old = baselines.read_baseline(options.baseline) if options.baseline else None
     pinned, targets = pins.pinned(options.targets)
@@ -130,6 +134,7 @@ def run(config: Config, options: RunOptions) -> int:
         workers = Workers(
             jobs=options.jobs,
             backend=options.backend,
+            footprint=footprint,
             log=options.out / "blocks.jsonl",
             resume=options.resume,
         )

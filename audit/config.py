@@ -60,6 +60,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
         alpha: As ``--alpha``.
         seed: As ``--seed``.
         jobs: As ``--jobs``.
+        memory: As ``--memory``.
         out: As ``--out``.
         baseline: As ``--baseline``.
         early_stop: As ``--early-stop / --no-early-stop``.
@@ -75,6 +76,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     alpha: float | None = None
     seed: int | None = None
     jobs: int | None = None
+    memory: str | None = None
     out: str | None = None
     baseline: str | None = None
     early_stop: bool | None = None

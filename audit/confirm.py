@@ -13,10 +13,11 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from audit.engine import Workers, run
+from audit.engine import run
 from audit.plan import Request, Settings, make_plan
 from audit.record import CaseResult, Finding, Plan, Record
 from audit.summary import summarise
+from audit.workers import Workers
 
 _CONFIRM = 0x636F6E66
 

@@ -11,23 +11,18 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import platform
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
-from pathlib import Path
-from pickle import PicklingError
 from typing import Any
 
 import msgspec
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 
 from audit.blocklog import BlockLog
-from audit.cluster import ENGINES, lost
-from audit.errors import MechanismError, UsageError
+from audit.errors import MechanismError
 from audit.evidence import Counts, Evidence
 from audit.execution import Environment, Execution
 from audit.fingerprint import fingerprint
@@ -38,81 +33,16 @@ from audit.record import CaseResult, Plan, Record
 from audit.scout import Scouted, scout_case
 from audit.streams import Phase, Side, stream
 from audit.summary import summarise
+from audit.workers import Workers
 
 WAVES = (64, 256, 1024, 4096)
 _BLOCKS_PER_TASK = 4
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib")
 
-Progress = Callable[[str, float], None]
-
-
-def _silent(_case: str, _share: float) -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class Workers:
-    """Where the run happens; none of it can change a result.
-
-    Attributes:
-        jobs: Worker processes; -1 for one per core.
-        backend: A joblib backend.
-        log: File of finished blocks; None keeps them in memory only.
-        resume: Use the blocks that the log already holds.
-        progress: Called with a case and its finished share.
-
-    Raises:
-        UsageError: For a number of jobs or a backend that joblib does not know.
-    """
-
-    jobs: int = 1
-    backend: str = "loky"
-    log: Path | None = None
-    resume: bool = False
-    progress: Progress = _silent
-
-    def __post_init__(self) -> None:
-        try:
-            self._pool()
-            effective_n_jobs(self.jobs)
-        except (TypeError, ValueError, ImportError) as error:
-            raise UsageError(f"jobs {self.jobs}, backend {self.backend!r}: {error}") from None
-
-    def map(self, tasks: Sequence[Any]) -> Iterator[Any]:
-        """Results of joblib tasks, as they are ready."""
-        if self.jobs == 1 or len(tasks) <= 1:
-            return (function(*args, **kwargs) for function, args, kwargs in tasks)
-        return _guarded(self._pool(), tasks)
-
-    def _pool(self) -> Any:
-        quiet = {"initializer": _ignore_ctrl_c} if self.backend == "loky" else {}
-        how = "list" if self.backend == "ray" else "generator_unordered"  # ray cannot stream
-        backend = None if self.backend in ENGINES else self.backend  # those were joined before
-        return Parallel(self.jobs, backend=backend, return_as=how, **quiet)
-
-
-def _ignore_ctrl_c() -> None:
-    """A terminal sends Ctrl-C to the workers too; the parent alone ends the run."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
-    """Results of a pool; a worker that dies is no verdict, with a remedy."""
-    try:
-        yield from pool(tasks)
-    except Exception as error:
-        if not isinstance(error, BrokenProcessPool | PicklingError) and not lost(error):
-            raise
-        raise MechanismError(
-            f"a worker process failed ({type(error).__name__}): the mechanism ended its process, "
-            "ran out of memory, cannot be pickled, or the cluster went away. Try --isolate or "
-            "--jobs 1; finished blocks are kept for --resume"
-        ) from error
-
 
 @dataclass
 class _Trial:
-    """A case on trial: its scouted choice and the evidence so far."""
+    """A case on trial: its scouted choice, the evidence so far, and the fresh blocks of a wave."""
 
     case: Case
     scouted: Scouted
@@ -121,6 +51,12 @@ class _Trial:
     decided: bool = False
     key: str = field(default="")
     failure: str = ""
+    fresh: dict[int, Counts] = field(default_factory=dict)
+
+    def add(self) -> None:
+        """Add a wave's blocks, at once: one by one, each would copy all that came before."""
+        self.evidence = self.evidence + Evidence(self.evidence.bins, self.fresh)
+        self.fresh = {}
 
     def missing(self, up_to: int) -> list[int]:
         """Blocks still to be played, of those that start before trial number `up_to`."""
@@ -131,7 +67,14 @@ class _Trial:
     @property
     def share(self) -> float:
         """Finished share of the blocks."""
-        return len(self.evidence.blocks) / len(self.case.planned.blocks)
+        done = len(self.evidence.blocks) + len(self.fresh)
+        return done / len(self.case.planned.blocks)
+
+    def due(self, up_to: int) -> float:
+        """About how many seconds the missing blocks of a wave take."""
+        blocks = self.case.planned.blocks
+        trials = sum(blocks[block] for block in self.missing(up_to))
+        return trials * self.scouted.seconds / max(1, self.scouted.trials)
 
     def tasks(self, position: int, up_to: int, seed: int) -> Iterator[Any]:
         """Joblib tasks that play the missing blocks of a wave."""
@@ -237,16 +180,18 @@ class _Session:
             for position, trial in enumerate(trials)
             for task in trial.tasks(position, up_to, self.plan.seed)
         ]
-        for position, counts, seconds in self.workers.map(tasks):
+        due = sum(trial.due(up_to) for trial in trials)
+        for position, counts, seconds in self.workers.map(tasks, due):
             trial = trials[position]
             if isinstance(counts, str):
                 trial.failure = min(trial.failure or counts, counts)
                 continue
             log.append(trial.case.planned.name, trial.key, counts)
-            trial.evidence = trial.evidence + Evidence(trial.evidence.bins, counts)
+            trial.fresh.update(counts)
             trial.seconds += seconds
             self.workers.progress(trial.case.planned.name, 0.99 * trial.share)
         for trial in trials:
+            trial.add()
             self._close(trial)
 
     def _close(self, trial: _Trial) -> None:

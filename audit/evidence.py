@@ -90,19 +90,21 @@ class Evidence:
         """
         blocks = {}
         for block, entries in rows.items():
-            counts = np.zeros((2, bins), dtype=np.int64)
-            for entry in entries:
-                _check_row(entry, bins, block)
-                counts[:, entry[0]] = entry[1:]
-            blocks[int(block)] = counts
+            blocks[int(block)] = _table(entries, bins, block)
         return cls(bins, dict(sorted(blocks.items())))
 
 
-def _check_row(entry: list[int], bins: int, block: str) -> None:
-    if len(entry) != 3 or not 0 <= entry[0] < bins or min(entry[1:]) < 0:
-        raise UsageError(
-            f"evidence, block {block}: expected [bin < {bins}, left >= 0, right >= 0], got {entry}"
-        )
+def _table(entries: list[list[int]], bins: int, block: str) -> Counts:
+    for entry in entries:
+        if len(entry) != 3 or not 0 <= entry[0] < bins or min(entry[1:]) < 0:
+            raise UsageError(
+                f"evidence, block {block}: expected [bin < {bins}, left >= 0, right >= 0], "
+                f"got {entry}"
+            )
+    rows = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    counts = np.zeros((2, bins), dtype=np.int64)
+    counts[:, rows[:, 0]] = rows[:, 1:].T
+    return counts
 
 
 def tabulate(

@@ -194,12 +194,7 @@ def _best_rule(
     if posterior.smooth:
         believed = np.cumsum(((right + wrong) * special.expit(sure))[order])[ends]
     n = int(sample.folds.sum())
-    forecasts = np.array(
-        [
-            _forecast(a, b, n, delta, posterior.caution, budget)
-            for a, b in zip(believed, guesses, strict=True)
-        ]
-    )
+    forecasts = _forecasts(believed, guesses, n, delta, posterior.caution, budget)
     best = int(np.argmax(forecasts if forecasts.max() > 0 else strengths))
     level = sure[order][ends[best]]
     surest = np.abs(special.logit(posterior.final))
@@ -259,17 +254,27 @@ def _significance(right: float, wrong: float, epsilon: float, delta: float) -> f
     return (right - written_off - allowed * guesses) / spread
 
 
-def _forecast(
-    right: float, guesses: float, scouted: int, delta: float, caution: float, budget: Budget
-) -> float:
-    """Epsilon that testimony may be expected to certify, `right` being put cautiously."""
-    if guesses == 0:
-        return 0.0
-    p = bounds.clopper_pearson_lower(right, guesses, caution)
+def _forecasts(
+    right: Floats, guesses: Counts, scouted: int, delta: float, caution: float, budget: Budget
+) -> Floats:
+    """Epsilons that testimony may be expected to certify, `right` being put cautiously.
+
+    As `bounds.binomial_epsilon`, for many thresholds at once.
+    """
+    k, beta = bounds.revealed_allowance(budget.trials, delta, budget.alpha)
+    p = _lower_rates(right, guesses.astype(float), caution)
     expected = guesses * budget.trials / scouted
-    return bounds.binomial_epsilon(
-        p * expected, (1 - p) * expected, budget.alpha, delta=delta, trials=budget.trials
-    )
+    v, w = p * expected, (1 - p) * expected
+    lower = _lower_rates(v - k, v + w - k, budget.alpha - beta)
+    certified = np.minimum(special.logit(np.maximum(lower, 0.5)), bounds.LARGEST_EPSILON)
+    return np.asarray(certified, dtype=float)
+
+
+def _lower_rates(right: Floats, guesses: Floats, alpha: float) -> Floats:
+    """As `bounds.clopper_pearson_lower`, for many proportions at once."""
+    some = (right > 0) & (guesses > 0)
+    misses = np.where(some, guesses - right + 1, 1.0)
+    return np.where(some, special.betaincinv(np.where(some, right, 1.0), misses, alpha), 0.0)
 
 
 def _growth(folds: Counts, honest: Floats, epsilon: float, delta: float) -> float:

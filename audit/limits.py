@@ -39,9 +39,16 @@ class Limits:
     @property
     def bytes(self) -> int:
         """The memory limit in bytes."""
-        found = _SIZE.fullmatch(self.memory.strip())
-        if not found:
-            raise UsageError(
-                f"memory limit: expected a size such as 512M or 4G, got {self.memory!r}"
-            )
-        return int(float(found[1]) * 1024 ** _POWERS[found[2].upper()])
+        return parse_size(self.memory, "memory limit")
+
+
+def parse_size(text: str, what: str) -> int:
+    """A size in bytes, such as ``512M``, ``4G`` or ``1GiB``.
+
+    Raises:
+        UsageError: For another form; `what` names the setting.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise UsageError(f"{what}: expected a size such as 512M or 4G, got {text!r}")
+    return int(float(found[1]) * 1024 ** _POWERS[found[2].upper()])

@@ -25,6 +25,7 @@ _SCOUT_SHARE = 0.25
 _WHITE_BOX_SHARE = 0.15
 _ENOUGH_TO_SAVE = 4_000
 _CONTRACT_SHARE = 0.03
+_MOST_SCOUTED = 200_000
 FEWEST_A_SIDE = 32
 _SEARCHED = 8
 """A search thins its pairs out itself, and costs about as much as this many."""
@@ -258,12 +259,13 @@ def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> 
     """Trials to scout with: a quarter of the usual budget, a smaller share of a larger one.
 
     A score that is known exactly leaves less to find out. A small budget pays at least the contract
-    tests and a few trials for every pair, up to two fifths of it.
+    tests and a few trials for every pair, up to two fifths of it. Scouted views are kept, so a
+    budget of millions scouts no more than one of two millions does.
     """
     share = _WHITE_BOX_SHARE if white_box and trials >= _ENOUGH_TO_SAVE else _SCOUT_SHARE
     share *= min(1.0, float(_USUAL_TRIALS / trials) ** 0.25)
     least = 10 * contract_size(trials) + 2 * FEWEST_A_SIDE * sum(pairs_by_stage(pairs))
-    return max(int(trials * share), min(least, 2 * trials // 5))
+    return max(min(int(trials * share), _MOST_SCOUTED), min(least, 2 * trials // 5))
 
 
 def contract_size(trials: int) -> int:

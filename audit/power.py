@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -126,6 +127,13 @@ def power_of_rule(
     k, _ = revealed_allowance(trials, delta, alpha)
     if guesses <= k:
         return 0.0
+    needed = _right_needed(guesses, epsilon, delta, trials, alpha)
+    return float(special.betainc(needed, guesses - needed + 1, p)) if needed <= guesses else 0.0
+
+
+@lru_cache(maxsize=4096)
+def _right_needed(guesses: int, epsilon: float, delta: float, trials: int, alpha: float) -> int:
+    """Fewest right guesses that refute; one more than there are guesses when none do."""
     low, high = 0, guesses + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -133,7 +141,7 @@ def power_of_rule(
             binomial_epsilon(middle, guesses - middle, alpha, delta=delta, trials=trials) > epsilon
         )
         low, high = (low, middle) if refutes else (middle, high)
-    return float(special.betainc(high, guesses - high + 1, p)) if high <= guesses else 0.0
+    return high
 
 
 def _box(epsilon: float, delta: float) -> tuple[float, float]:

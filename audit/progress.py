@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from audit.engine import Progress
+from audit.workers import Progress
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import msgspec
 import numpy as np
@@ -38,10 +39,13 @@ from audit.view import Views, concatenate
 
 STAGES = (0.125, 0.375, 0.5)
 _LEAST = 4
+_LARGEST_CALL = 10_000
 _SATISFIED = 0.9
 _ABOUT_AS_GOOD = 0.75
 _KEPT_ATTACKS = 3
 _LONGEST_COMPLAINT = 200
+
+Streams = Mapping[bool, np.random.Generator]
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,18 @@ class _Track:
             for left, tag in ((True, Side.LEFT), (False, Side.RIGHT))
         }
         order = stream(seed, case, Phase.ORDER, Side.LEFT, self.played, self.index)
-        sizes = {True: per_side, False: per_side}
-        fresh = list(self.game.play_sides(sizes, streams, order).values())
+        fresh = self._played(per_side, streams, order)
         self.played += 2 * per_side
         if self.left is None or self.right is None:
             self.left, self.right = fresh
             return
         self.left, self.right = concatenate(self.left, fresh[0]), concatenate(self.right, fresh[1])
+
+    def _played(self, per_side: int, streams: Streams, order: np.random.Generator) -> list[Views]:
+        """Views of both sides, in calls that need no more memory however large the budget is."""
+        sizes = [min(_LARGEST_CALL, per_side - n) for n in range(0, per_side, _LARGEST_CALL)]
+        calls = [self.game.play_sides({True: n, False: n}, streams, order) for n in sizes]
+        return [reduce(concatenate, (call[side] for call in calls)) for side in (True, False)]
 
     def play_exceptions_singly(self) -> None:
         """Once a trial has raised, play each in a call of its own.

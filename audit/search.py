@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from audit.attack import Game
 from audit.errors import MechanismError, UsageError
@@ -220,6 +219,8 @@ def evidence(left: Views, right: Views) -> float:
     features = _features(np.nan_to_num(rows, nan=-1e300, posinf=1e300, neginf=-1e300))
     if not features.shape[1]:
         return by_form - error
+    from scipy import stats  # a search alone needs it, and it is slow to import
+
     ranks = stats.rankdata(features, axis=0)
     mean = ranks[: len(left)].mean(axis=0)
     areas = (mean - (len(left) + 1) / 2) / len(right)

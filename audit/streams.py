@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class Side(IntEnum):
     LABELS = 2
 
 
+@lru_cache(maxsize=1024)
 def case_key(name: str) -> int:
     """Stable 32-bit address of a case, from its name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")

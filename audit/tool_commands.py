@@ -10,7 +10,6 @@ import click
 from audit import rules
 from audit.cases import Asked, parse_pair, requests_for
 from audit.config import CaseConfig
-from audit.engine import Workers
 from audit.engine import run as play
 from audit.errors import UsageError
 from audit.limits import Limits
@@ -18,6 +17,7 @@ from audit.plan import Settings, make_plan
 from audit.progress import progress_of
 from audit.registry import attack_names, catalogue, matching, resolve
 from audit.selftest import as_it_must, outcome, selftest_requests
+from audit.workers import Workers
 
 
 def show_settings(ctx: click.Context, from_profile: Collection[str] = ()) -> None:

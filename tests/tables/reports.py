@@ -16,7 +16,7 @@ from pathlib import Path
 from algorithms.catalogue import CATALOGUE
 from audit.cases import Asked, requests_for
 from audit.config import CaseConfig
-from audit.engine import Workers, run
+from audit.engine import run
 from audit.files import write_atomically
 from audit.mechanism import capability
 from audit.plan import Settings, make_plan
@@ -25,6 +25,7 @@ from audit.render import render
 from audit.render.figures import rungs
 from audit.render.sentences import certified, label, smallest_caught
 from audit.render.wording import NOTHING, ceiling, number, tidy, whole
+from audit.workers import Workers
 
 FOLDER = Path("reports")
 FAMILIES = ("bandits", "pricing")

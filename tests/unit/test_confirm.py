@@ -9,11 +9,12 @@ import pytest
 
 from algorithms.calibration import Laplace
 from audit.confirm import both, confirm, fresh_seed, in_two
-from audit.engine import Workers, run
+from audit.engine import run
 from audit.plan import Request, Settings, make_plan
 from audit.record import CaseResult, Record, read_record, write_record
 from audit.registry import battery
 from audit.render import render
+from audit.workers import Workers
 
 SETTINGS = Settings(trials=2_000, alpha=0.02, seed=3)
 
