@@ -16,6 +16,9 @@ import numpy.typing as npt
 from audit.errors import UsageError
 
 Counts = npt.NDArray[np.int64]
+_MOST_TRIALS = 2**40
+"""Of one bin of one block; sums of these stay far below the largest integer."""
+_LONGEST_NUMBER = 10
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,12 @@ class Evidence:
         """Evidence from its plain form.
 
         Raises:
-            UsageError: For a bin out of range or a negative count.
+            UsageError: For a bin out of range, a count that is none, or a block without a number.
         """
         blocks = {}
         for block, entries in rows.items():
+            if not (block.isascii() and block.isdigit() and len(block) < _LONGEST_NUMBER):
+                raise UsageError(f"evidence: expected blocks by their number, got {block[:40]!r}")
             counts = np.zeros((2, bins), dtype=np.int64)
             for entry in entries:
                 _check_row(entry, bins, block)
@@ -99,9 +104,11 @@ class Evidence:
 
 
 def _check_row(entry: list[int], bins: int, block: str) -> None:
-    if len(entry) != 3 or not 0 <= entry[0] < bins or min(entry[1:]) < 0:
+    known = len(entry) == 3 and 0 <= entry[0] < bins
+    if not known or min(entry[1:]) < 0 or max(entry[1:]) > _MOST_TRIALS:
         raise UsageError(
-            f"evidence, block {block}: expected [bin < {bins}, left >= 0, right >= 0], got {entry}"
+            f"evidence, block {block}: expected [bin < {bins}, left, right] with counts from 0 to "
+            f"{_MOST_TRIALS}, got {entry}"
         )
 
 
