@@ -16,7 +16,7 @@ import numpy.typing as npt
 from audit.errors import UsageError
 
 Counts = npt.NDArray[np.int64]
-_MOST_TRIALS = 2**40
+LARGEST_COUNT = 2**40
 """Of one bin of one block; sums of these stay far below the largest integer."""
 _LONGEST_NUMBER = 10
 
@@ -105,10 +105,10 @@ class Evidence:
 
 def _check_row(entry: list[int], bins: int, block: str) -> None:
     known = len(entry) == 3 and 0 <= entry[0] < bins
-    if not known or min(entry[1:]) < 0 or max(entry[1:]) > _MOST_TRIALS:
+    if not known or min(entry[1:]) < 0 or max(entry[1:]) > LARGEST_COUNT:
         raise UsageError(
             f"evidence, block {block}: expected [bin < {bins}, left, right] with counts from 0 to "
-            f"{_MOST_TRIALS}, got {entry}"
+            f"{LARGEST_COUNT}, got {entry}"
         )
 
 

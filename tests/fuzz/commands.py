@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,15 @@ from audit.record import encode
 from tests.cli.console import audit
 from tests.records import CLAIMS, one, record_of
 
+LINES = [
+    ["score", "--counts", 560, 190, 555, 195, "--claim", "eps=1.5", "--alpha", 0.01],
+    ["score", "--counts", 30, 9, 28, 9, "--claim", "mu=.5", "--canaries", 100, "--seed", 3],
+    ["run", "tests.data.targets:noisy", "--claim", "eps=1", "--pair", "[0]", "[1]", "--trials", 300],
+    ["run", "calibration/laplace", "--sweep", "epsilon=0.1:4:3", "--alpha", 0.01, "--group", 2],
+    ["run", "tests.data.targets:noisy", "--claim", "rho=1", "--domain", '{"bounds": [0, 1]}'],
+    ["run", "calibration/laplace", "broken/laplace-half-noise", "--shard", "1/2", "--jobs", 1],
+    ["run", "calibration/laplace", "--one-run", "--canaries", 50, "--guesses", 20],
+]
 DOCUMENTED = (0, 1, 2, 3)
 
 
@@ -48,6 +58,18 @@ def play(given: str, words: tuple[str, ...], writes: tuple[str, ...], data: byte
         assert last[0].startswith("error: "), outcome.err
         raise RefusedError(last[0])
     assert all(name.endswith(writes) for name in new), f"unexpected files: {new}"
+
+
+def words(data: bytes) -> None:
+    """A command line of words that are spelled in JSON; none of them may name an output."""
+    try:
+        line = [word for word in json.loads(data) if isinstance(word, str | int | float)]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RefusedError(str(error)) from None
+    command, *rest = [str(word) for word in line] or [""]
+    flags = () if command == "score" else ("--dry-run",)
+    safe = [word for word in rest if not word.startswith(("-f", "--f", "--out"))]
+    play("s.csv", (command if command in ("score", "run") else "explain", *safe, *flags), (), b"")
 
 
 def small_record() -> object:
