@@ -61,14 +61,18 @@ def play(given: str, words: tuple[str, ...], writes: tuple[str, ...], data: byte
 
 
 def words(data: bytes) -> None:
-    """A command line of words that are spelled in JSON; none of them may name an output."""
+    """A command line of words that are spelled in JSON.
+
+    None may name an output, and no system lets a word hold NUL.
+    """
     try:
         line = [word for word in json.loads(data) if isinstance(word, str | int | float)]
     except (ValueError, TypeError, RecursionError) as error:
         raise RefusedError(str(error)) from None
     command, *rest = [str(word) for word in line] or [""]
     flags = () if command == "score" else ("--dry-run",)
-    safe = [word for word in rest if not word.startswith(("-f", "--f", "--out"))]
+    named = ("-f", "--f", "--out")
+    safe = [word for word in rest if not word.startswith(named) and "\0" not in word]
     play("s.csv", (command if command in ("score", "run") else "explain", *safe, *flags), (), b"")
 
 
