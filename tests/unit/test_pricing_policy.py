@@ -134,6 +134,16 @@ def test_pivots_are_determinants(shape):
     np.testing.assert_allclose(found[positive], np.linalg.slogdet(whole[positive])[1], atol=1e-8)
 
 
+def test_determinants_neither_overflow_nor_warn():
+    """A pivot far below zero must not be squared at every later step, nor the product run over."""
+    public = Constants(wide=20, ridge_cov=1.0)
+    where = SHAPES["mirrored"].entries(40)
+    entries = 1e9 * np.random.default_rng(0).normal(size=(len(where[0]), 5))
+    assert np.all(log_determinants(public, entries, where) == -np.inf)
+    large = np.where(where[0] == where[1], 1e9, 0.0)[:, None]
+    assert log_determinants(public, large, where)[0] == pytest.approx(40 * math.log(1e9))
+
+
 def test_float32_prices_differ_rarely_from_float64():
     public = constants("working")
     optimiser = Optimiser(public, 3000)
