@@ -10,6 +10,8 @@ from scipy import optimize
 from algorithms.pricing.constants import PRESETS, Constants, constants
 from algorithms.pricing.glm_ucb import GlmUcb, published_bonus
 from algorithms.pricing.market import (
+    ALWAYS,
+    NEVER,
     PROBES,
     draw_valuations,
     market_of,
@@ -322,6 +324,8 @@ def test_valuations_follow_the_demand_model():
     chance = 1 / (1 + math.exp(-phi @ theta))
     error = math.sqrt(chance * (1 - chance) / 200_000)
     assert abs(np.mean(drawn >= price) - chance) < 5 * error
+    indifferent = draw_valuations(0 * x, theta, np.array([[0.2], [0.7]]))
+    np.testing.assert_array_equal(indifferent[:, 0], [ALWAYS, NEVER])
 
 
 def test_doublings_bound_the_refreshes():
