@@ -19,7 +19,7 @@ import numpy as np
 from audit.attack import Game
 from audit.claim import AnyClaim, GaussianDp, PureDp, gaussian_mu
 from audit.mechanism import FAILURES, capability, plays_one
-from audit.noiseless import NoiselessGenerator
+from audit.noiseless import ChanceError, NoiselessGenerator
 from audit.view import Floats, Views, collect, project
 
 _MOST_DRAWS = 200
@@ -89,15 +89,15 @@ def difference(game: Game, most: int = _MOST_DRAWS) -> Difference | None:
     try:
         with np.errstate(all="ignore"):
             return _difference(game, most)
-    except FAILURES:
+    except (ChanceError, *FAILURES):
         return None
 
 
 def _difference(game: Game, most: int) -> Difference | None:
-    quiet = NoiselessGenerator()
-    left, right = _values(game, True, quiet), _values(game, False, NoiselessGenerator())
+    quiet = NoiselessGenerator(most)
+    left, right = _values(game, True, quiet), _values(game, False, NoiselessGenerator(most))
     laws = {family for family, _ in quiet.drawn}
-    if len(laws) != 1 or quiet.others or len(quiet.drawn) > most:
+    if len(laws) != 1:
         return None
     (family,) = laws
     if family not in _NORMS or left is None or right is None or len(left) != len(right):
@@ -116,7 +116,7 @@ def _response(game: Game, quiet: Floats, draws: int) -> Floats | None:
     """Change of every number per unit of every draw, shape (d, draws); None if not linear."""
     columns = []
     for unit in np.eye(draws):
-        moved = _values(game, True, NoiselessGenerator(unit))
+        moved = _values(game, True, NoiselessGenerator(draws, unit))
         if moved is None or len(moved) != len(quiet):
             return None
         columns.append(moved - quiet)
@@ -127,7 +127,7 @@ def _response(game: Game, quiet: Floats, draws: int) -> Floats | None:
 
 
 def _moves_along(game: Game, quiet: Floats, response: Floats, offsets: Floats) -> bool:
-    moved = _values(game, True, NoiselessGenerator(offsets))
+    moved = _values(game, True, NoiselessGenerator(len(offsets), offsets))
     if moved is None or len(moved) != len(quiet):
         return False
     size = max(1.0, float(np.abs(moved).max(initial=0.0)))

@@ -1,29 +1,41 @@
 """A generator without chance: the mechanism runs, and its noise is where the caller puts it.
 
 Additive draws (Laplace, normal, Gumbel, logistic) return their location plus a chosen multiple of
-their scale; all others return their median. The same code then shows what it adds its noise to.
+their scale. Of all others nothing is known without noise, so they end the run, and so does one
+draw too many: a loop that draws until it likes what it gets would never end.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from audit.view import Floats
 
 Size = int | Sequence[int] | None
 
 
-class _Noiseless:
-    """The draws of a `NoiselessGenerator`."""
+class ChanceError(BaseException):
+    """A draw that has no value without noise; no code under audit should catch it."""
 
-    offsets: Floats
-    drawn: list[tuple[str, float]]
-    others: set[str]
+
+class NoiselessGenerator(np.random.Generator):
+    """Stands in for the generator that a mechanism is given.
+
+    Attributes:
+        offsets: Multiples of its scale that each additive draw gets, in the order in which the
+            draws are made; beyond the end they are 0.
+        most: Numbers that may be drawn.
+        drawn: Family and scale of every draw so far, one entry per number.
+    """
+
+    def __init__(self, most: int, offsets: Floats | None = None) -> None:
+        super().__init__(np.random.SFC64(0))
+        self.most = most
+        self.offsets = np.empty(0) if offsets is None else offsets
+        self.drawn: list[tuple[str, float]] = []
 
     def spawn(self, n_children: int) -> list[Any]:
         """Itself, so that the draws of all children are counted together."""
@@ -33,6 +45,8 @@ class _Noiseless:
         shape = np.broadcast_shapes(np.shape(loc), np.shape(scale)) if size is None else size
         scales = np.broadcast_to(np.asarray(scale, dtype=float), shape)
         first = len(self.drawn)
+        if first + scales.size > self.most:
+            raise ChanceError(f"more than {self.most} draws")
         self.drawn += [(family, float(value)) for value in scales.ravel()]
         offsets = np.zeros(scales.size)
         given = self.offsets[first : first + scales.size]
@@ -40,80 +54,36 @@ class _Noiseless:
         values = np.asarray(loc, dtype=float) + scales * offsets.reshape(scales.shape)
         return float(values) if values.ndim == 0 else values
 
-    def _median(self, name: str, value: Any, size: Size) -> Any:
-        self.others.add(name)
-        shape = np.shape(value) if size is None else size
-        values = np.broadcast_to(np.asarray(value), shape).copy()
-        return values.item() if values.ndim == 0 else values
-
-    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:  # type: ignore[override]
         """Location, moved by the offset times the scale."""
         return self._additive("laplace", loc, scale, size)
 
-    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:  # type: ignore[override]
         """Location, moved by the offset times the scale."""
         return self._additive("normal", loc, scale, size)
 
-    def standard_normal(self, size: Size = None, *_: Any, **__: Any) -> Any:
+    def standard_normal(self, size: Size = None, *_: Any, **__: Any) -> Any:  # type: ignore[override]
         """The offset."""
         return self._additive("normal", 0.0, 1.0, size)
 
-    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:  # type: ignore[override]
         """Location, moved by the offset times the scale."""
         return self._additive("gumbel", loc, scale, size)
 
-    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:  # type: ignore[override]
         """Location, moved by the offset times the scale."""
         return self._additive("logistic", loc, scale, size)
 
-    def random(self, size: Size = None, *_: Any, **__: Any) -> Any:
-        """One half."""
-        return self._median("random", 0.5, size)
 
-    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
-        """The middle."""
-        return self._median("uniform", (np.asarray(low) + np.asarray(high)) / 2, size)
+def _unknown(name: str) -> Callable[..., Any]:
+    def draw(*_: Any, **__: Any) -> Any:
+        raise ChanceError(f"{name} has no value without noise")
 
-    def exponential(self, scale: Any = 1.0, size: Size = None) -> Any:
-        """The median."""
-        return self._median("exponential", np.asarray(scale) * math.log(2), size)
-
-    def standard_exponential(self, size: Size = None, *_: Any, **__: Any) -> Any:
-        """The median."""
-        return self._median("exponential", math.log(2), size)
-
-    def gamma(self, shape: Any, scale: Any = 1.0, size: Size = None) -> Any:
-        """The median."""
-        return self._median("gamma", special.gammaincinv(shape, 0.5) * scale, size)
-
-    def geometric(self, p: Any, size: Size = None) -> Any:
-        """The median."""
-        middle = np.ceil(-math.log(2) / np.log1p(-np.minimum(p, 1 - 1e-16)))
-        return self._median("geometric", middle.astype(np.int64), size)
-
-    def binomial(self, n: Any, p: Any, size: Size = None) -> Any:
-        """The rounded mean, which is a median."""
-        middle = np.rint(np.asarray(n) * np.asarray(p)).astype(np.int64)
-        return self._median("binomial", middle, size)
-
-    def integers(self, low: Any, high: Any = None, size: Size = None, *_: Any, **__: Any) -> Any:
-        """The middle of the range."""
-        low, high = (0, low) if high is None else (low, high)
-        return self._median("integers", (np.asarray(low) + np.asarray(high) - 1) // 2, size)
+    return draw
 
 
-class NoiselessGenerator(_Noiseless, np.random.Generator):  # type: ignore[misc]
-    """Stands in for the generator that a mechanism is given.
-
-    Attributes:
-        offsets: Multiples of its scale that each additive draw gets, in the order in which the
-            draws are made; beyond the end they are 0.
-        drawn: Family and scale of every additive draw so far, one entry per number.
-        others: Names of the draws that are not additive.
-    """
-
-    def __init__(self, offsets: Floats | None = None) -> None:
-        super().__init__(np.random.SFC64(0))
-        self.offsets = np.empty(0) if offsets is None else offsets
-        self.drawn = []
-        self.others = set()
+_KNOWN = {"spawn", "laplace", "normal", "standard_normal", "gumbel", "logistic"}
+for _name in set(dir(np.random.Generator)) - _KNOWN:
+    if not _name.startswith("_"):
+        draws = _unknown(_name)
+        setattr(NoiselessGenerator, _name, property(draws) if _name == "bit_generator" else draws)

@@ -13,7 +13,7 @@ from audit.attack import Game
 from audit.claim import gaussian_mu
 from audit.exact import difference
 from audit.mechanism import FunctionMechanism
-from audit.noiseless import NoiselessGenerator
+from audit.noiseless import ChanceError, NoiselessGenerator
 
 
 def game(function, left, right, *, batched=True):
@@ -93,21 +93,48 @@ def test_the_contract_check_prints_what_runs_without_noise_say():
     assert command("check", target("noisy_block"), *GIVEN).code == 0
 
 
-def test_medians_are_medians():
-    """Shares below the median of 20,000 draws lie within .5 +- .0177 (false alarm 6e-7 each)."""
-    rng, quiet = np.random.default_rng(0), NoiselessGenerator()
+def test_draws_without_a_value_end_the_run():
     for name, words in (
+        ("random", ()),
         ("gamma", (3.0, 2.0)),
-        ("exponential", (2.0,)),
-        ("uniform", (1.0, 4.0)),
-        ("laplace", (1.0, 2.0)),
-        ("normal", (1.0, 2.0)),
+        ("integers", (5,)),
+        ("choice", (3,)),
     ):
-        middle = getattr(quiet, name)(*words)
-        draws = getattr(rng, name)(*words, size=20_000)
-        assert np.mean(draws < middle) == pytest.approx(0.5, abs=0.0177), name
-    assert quiet.integers(5) == 2
-    assert quiet.binomial(10, 0.5) == 5
-    assert quiet.geometric(0.5) == 1
-    assert quiet.random((2, 3)).tolist() == [[0.5] * 3] * 2
+        with pytest.raises(ChanceError, match=name):
+            getattr(NoiselessGenerator(9), name)(*words)
+    with pytest.raises(ChanceError, match="bit_generator"):
+        _ = NoiselessGenerator(9).bit_generator
+
+
+def test_additive_draws_are_at_their_place():
+    quiet = NoiselessGenerator(9, np.array([0.0, 2.0]))
+    assert quiet.laplace(1.0, 3.0) == 1.0
+    assert quiet.normal(1.0, 3.0) == 7.0
     assert quiet.spawn(2) == [quiet, quiet]
+    with pytest.raises(ChanceError, match="more than 9"):
+        quiet.laplace(size=8)
+
+
+def until_large(data, rng):
+    while True:
+        try:
+            if (drawn := data + rng.laplace()) > 1:
+                return drawn
+        except Exception:
+            continue
+
+
+def until_lucky(data, rng):
+    while rng.random() > 0.3:
+        data += 1
+    return data
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("function", [until_large, until_lucky])
+def test_loops_that_wait_for_a_draw_end_without_noise(function):
+    mechanism = FunctionMechanism(function, audit.PureDp(epsilon=1.0))
+    assert difference(Game(mechanism, audit.Pair(0.0, 0.5), "output")) is None
+    domain = audit.Domain(bounds=(0, 1), distance=1)
+    result = audit.examine(function, claim=audit.PureDp(epsilon=9.0), domain=domain, trials=400)
+    assert result.verdict in ("unrefuted", "refuted", "blind")
