@@ -174,3 +174,28 @@ def test_the_last_digit_of_an_exact_bound_does_not_cross_the_truth() -> None:
             if 1e-12 < alpha < 1:
                 assert bounds.binomial_epsilon(v, n - v, alpha) <= epsilon * (1 + 1e-9)
                 assert bounds.gaussian_mu_lower(v, n, alpha) <= 2 * special.ndtri(sure) * (1 + 1e-9)
+
+
+def test_a_null_far_up_the_grid_is_found() -> None:
+    sure = np.array([[[0, 10**9], [10**9, 0]]])
+    posterior = [1e-30, 1 - 1e-16]
+    grid = bounds.epsilon_grid(1.0)
+    most = bounds.log_wealth(sure, posterior, grid, 0.0).max(axis=1)
+    first = int(np.flatnonzero(most < np.log(20))[0])
+    assert first > 820
+    assert (
+        bounds.anytime_epsilon(sure, posterior, 0.05, delta=0.0, confronted=1.0) == grid[first - 1]
+    )
+
+
+def test_equality_rejects_within_the_grid() -> None:
+    """Alpha set so that one null's wealth equals the target to the last bit."""
+    grid = bounds.epsilon_grid(1.0)
+    for number in range(10, 60):
+        table = np.array([[[0, number], [0, 1]]])
+        wealth = bounds.log_wealth(table, [0.5, 0.9], grid[:128], 0.0)[:, 0]
+        alpha = math.exp(-wealth[60])
+        if -math.log(alpha) == wealth[60] > wealth[61]:
+            break
+    found = bounds.anytime_epsilon(table, [0.5, 0.9], alpha, delta=0.0, confronted=1.0)
+    assert found == grid[60]

@@ -11,9 +11,10 @@ from audit import bounds, judge
 from audit.claim import ApproxDp, GaussianDp, PureDp, ZeroConcentratedDp
 from audit.evidence import Evidence
 from audit.findings import Finding
+from audit.measured import log_odds, log_odds_upper
 from audit.power import could_have_caught, gaussian_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
-from audit.record import CaseResult, Choice
+from audit.record import CaseResult, Choice, Ladder
 from audit.streams import case_key
 from tests.unit.test_judge import POSTERIOR, choice_for, evidence_of, planned_for
 
@@ -244,6 +245,60 @@ def test_the_verdict_of_small_audits_keeps_its_level_by_enumeration() -> None:
             result = judge.judge(plan, planned, choice, Evidence(2, blocks))
             refuted += chance[first] * chance[second] * (result.verdict == "refuted")
     assert 0.2 < refuted <= alpha
+
+
+def test_one_block_is_enough_to_stop() -> None:
+    _, planned = planned_for(PureDp(epsilon=0.5))
+    block = np.array([[0, 0, 0, 10, 90], [90, 10, 0, 0, 0]])
+    choice = choice_for(planned.claim)
+    assert judge.crossing(planned, choice, Evidence(5, {0: block})) == 1
+    assert judge.crossing(planned, choice, Evidence(5, {0: block, 1: block})) == 1
+    assert judge.crossing(planned, choice, Evidence(5, {0: block[::-1], 1: 9 * block})) == 2
+
+
+def test_limits_after_a_stop_hold_at_any_time() -> None:
+    plan, planned = planned_for(PureDp(epsilon=0.5))
+    choice = choice_for(planned.claim)
+    result = judge.judge(plan, planned, choice, evidence_of(planned, 2.0))
+    assert result.stopped
+    right, wrong = (int(x.sum()) for x in judge.right_and_wrong(choice, result.evidence.total))
+    upper = log_odds_upper(right, wrong, planned.alpha, early_stop=True, stopped=True)
+    assert (
+        result.estimate_upper
+        == upper
+        != log_odds_upper(right, wrong, planned.alpha, early_stop=True, stopped=False)
+    )
+    assert (result.scouting, result.exceptions) == (0, (0.0, 0.0))
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(1, 0), (4, 4), (5, 3)])
+def test_few_guesses_have_an_estimate(right: int, wrong: int) -> None:
+    plan, planned = planned_for(PureDp(epsilon=1.0), early_stop=False)
+    total = np.array([[0, 0, 3, 0, right], [0, 0, 3, 0, wrong]])
+    found = judge._estimate(plan, choice_for(planned.claim), total, 0.05, stopped=False)
+    upper = log_odds_upper(right, wrong, 0.05, early_stop=False, stopped=False)
+    assert found == (log_odds(right, wrong), upper if np.isfinite(upper) else None)
+
+
+def test_a_forecast_that_is_not_kept_makes_a_case_blind() -> None:
+    plan, planned = planned_for(PureDp(epsilon=1.0))
+    choice, evidence = choice_for(planned.claim), evidence_of(planned, 0.0)
+    assert judge.judge(plan, planned, choice, evidence).verdict == "unrefuted"
+    hopeful = ranked(choice, forecast=0.9)
+    assert judge.judge(plan, planned, hopeful, evidence).verdict == "blind"
+    kept = evidence_of(planned, 0.9)
+    assert judge.judge(plan, planned, hopeful, kept).verdict == "unrefuted"
+
+
+def test_a_ladder_goes_into_the_result() -> None:
+    plan, planned = planned_for(PureDp(epsilon=1.0))
+    ladder = Ladder(
+        delta=0.0, theorem=1.0, accountant=1.0, certificate=0.9, runs=10, tilted=False,
+        calibration_log_wealth=0.0, calibrated=True,
+    )  # fmt: skip
+    evidence = evidence_of(planned, 0.8)
+    result = judge.judge(plan, planned, choice_for(planned.claim), evidence, ladder=ladder)
+    assert result.ladder == ladder
 
 
 def test_a_result_survives_json() -> None:
