@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,9 @@ from audit.summary import summarise
 from audit.wire import Protocol
 
 Output = tuple[str, Path | None]
+
+_READER_GONE = (errno.EPIPE, errno.EINVAL)
+"""What writing to a closed pipe says; the second on Windows."""
 
 
 def parse_format(text: str) -> Output:
@@ -55,7 +59,9 @@ def _print(text: str) -> None:
     try:
         click.echo(text, nl=not text.endswith("\n"))
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in _READER_GONE:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -25,7 +25,7 @@ def job_summary(record: Record) -> None:
         return
     text = shortened(render.render(record, "markdown"))
     try:
-        with Path(path).open("a", encoding="utf-8") as stream:
+        with Path(path).open("a", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except OSError as error:
         raise UsageError(

@@ -44,7 +44,12 @@ def _silence() -> Iterator[None]:
     level = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with Path(os.devnull).open("w") as sink, redirect_stdout(sink), redirect_stderr(sink):
+        # a console's encoding must not decide whether a policy's print raises
+        with (
+            Path(os.devnull).open("w", encoding="utf-8", errors="replace", newline="\n") as sink,
+            redirect_stdout(sink),
+            redirect_stderr(sink),
+        ):
             yield
     finally:
         logging.disable(level)

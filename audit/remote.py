@@ -8,6 +8,7 @@ raised is an outcome; a command that dies, is late or talks nonsense cannot be a
 from __future__ import annotations
 
 import shlex
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -237,8 +238,13 @@ def remote(
 
 
 def _split(target: str) -> tuple[str, ...]:
+    """The words of a command; on Windows a backslash separates folders and escapes nothing."""
+    words_of = shlex.shlex(target.removeprefix(PREFIX), posix=True, punctuation_chars=False)
+    words_of.whitespace_split, words_of.commenters = True, ""
+    if sys.platform == "win32":
+        words_of.escape = ""
     try:
-        words = tuple(shlex.split(target.removeprefix(PREFIX)))
+        words = tuple(words_of)
     except ValueError as error:
         raise UsageError(f"target {target!r}: cannot be split into words: {error}") from None
     if not words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Callable
@@ -32,6 +33,7 @@ class ErrorGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
+        same_text_everywhere()
         try:
             return super().invoke(ctx)
         except click.exceptions.Exit:
@@ -48,6 +50,20 @@ class ErrorGroup(click.Group):
         except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
             traceback.print_exc()
             fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
+
+
+def same_text_everywhere() -> None:
+    """UTF-8 and plain newlines on stdout and stderr, as in files, unless they are a terminal.
+
+    Windows gives pipes and redirected files a code page without most of our signs, and a report
+    must not end in an encoding error. What a terminal cannot show is replaced there.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def fail(ctx: click.Context, error: object, code: int) -> NoReturn:

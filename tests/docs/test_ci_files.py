@@ -50,7 +50,14 @@ def test_the_matrix_is_what_the_package_promises():
     promised = re.findall(
         r"Programming Language :: Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text()
     )
-    assert workflow["jobs"]["test"]["strategy"]["matrix"]["python"] == promised
+    test = workflow["jobs"]["test"]
+    systems = ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert test["strategy"]["matrix"] == {"os": systems, "python": promised}
+    assert test["runs-on"] == "${{ matrix.os }}"
+    assert [step["run"] for step in test["steps"] if "run" in step and "if" not in step] == [
+        "pip install -e '.[dev]'",
+        "python -m pytest -n auto",
+    ]
 
 
 def test_steps_give_no_more_rights_than_they_need():

@@ -67,3 +67,32 @@ def test_tabulate_counts_every_score_once() -> None:
     counts = tabulate([-5, -1, -0.5, 0, 1.9, 2, np.inf], [np.nan, -np.inf], edges)
     assert counts.tolist() == [[1, 2, 2, 2], [2, 0, 0, 0]]
     assert tabulate([], [], edges).tolist() == [[0] * 4] * 2
+
+
+def test_counts_are_whole_numbers_whatever_they_are_made_from() -> None:
+    read = Evidence.from_rows(2, {"0": [[1, 2, 3]], "4": []})
+    tabulated = tabulate([0.0], [1.0], [0.5])
+    for counts in (read.blocks[0], read.blocks[4], tabulated, Evidence(2).total, ONE.total):
+        assert counts.dtype == np.int64
+        assert counts.shape == (2, 2)
+    assert Evidence(2).prefixes().shape == (0, 2, 2)
+    assert Evidence(2).prefixes().dtype == np.int64
+
+
+def test_blocks_are_kept_in_order_whatever_order_they_come_in() -> None:
+    assert list((THREE + TWO + ONE).blocks) == [0, 1, 3]
+    assert list(Evidence.from_rows(2, {"10": [], "9": [], "1": []}).blocks) == [1, 9, 10]
+    assert list(Evidence(2, {2: table(0, 0, 0, 0), 1: table(0, 0, 0, 0)}).to_rows()) == ["1", "2"]
+    backwards = Evidence(2, {1: TWO.blocks[1], 0: ONE.blocks[0]})
+    assert backwards.prefixes().tolist() == (ONE + TWO).prefixes().tolist()
+
+
+def test_what_is_wrong_with_evidence_is_said() -> None:
+    with pytest.raises(UsageError, match=r"^evidence over 2 bins cannot be added to 3 bins$"):
+        _ = ONE + Evidence(3)
+    with pytest.raises(UsageError, match=r"^evidence: blocks \[0, 1\] would be counted twice$"):
+        _ = (ONE + TWO) + (TWO + ONE)
+    refused = r"^evidence, block 7: expected \[bin < 2, left >= 0, right >= 0\], got \[0, 1, -1\]$"
+    with pytest.raises(UsageError, match=refused):
+        Evidence.from_rows(2, {"7": [[0, 1, -1]]})
+    assert Evidence.from_rows(2, {"7": [[0, 0, 0]]}).trials == 0
