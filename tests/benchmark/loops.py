@@ -1,36 +1,20 @@
-"""Speed of the pricing family, as ratios measured in one run on one core.
-
-Process time, the best of three; absolute rates are printed for information only. The loops are
-the same algorithms, one trial at a time, numpy inside.
-"""
+"""The same algorithms written out by hand, one trial at a time, numpy inside."""
 
 import math
-import time
 
 import numpy as np
-import pytest
 from scipy import optimize, special
 
-from algorithms.pricing.constants import constants
-from algorithms.pricing.market import market_of, sample_market
-from algorithms.pricing.private_cov import PrivateCov
-from algorithms.pricing.releasers import Drawn
-from algorithms.pricing.rounds import play
 
-pytestmark = pytest.mark.benchmark
-
-
-def best_of_three(work):
-    spent = []
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        spent.append(time.process_time() - start)
-    return min(spent)
-
-
-def sfc(seed):
-    return np.random.Generator(np.random.SFC64(seed))
+def exp3_by_hand(losses, learner, rng):
+    """One trial of EXP3 for noisy losses."""
+    arms = losses.shape[1]
+    total = np.zeros(arms)
+    for row in losses:
+        weights = np.exp(learner.eta * (total.min() - total))
+        probs = (1 - learner.gamma) * weights / weights.sum() + learner.gamma / arms
+        arm = np.searchsorted(np.cumsum(probs)[:-1], rng.random(), side="right")
+        total[arm] += (row[arm] + rng.laplace(0.0, 1.0)) / probs[arm]
 
 
 def looped_cov(cov, features, rng):
@@ -47,17 +31,6 @@ def looped_cov(cov, features, rng):
         exact[:j] = noisy[:j] = 0
         out[t - 1] = sum(noisy[i] for i in range(levels) if t >> i & 1)
     return out
-
-
-def test_private_cov_against_its_normals_and_its_loop():
-    cov, block = PrivateCov(dimension=4, records=1023), 1000
-    data = cov.pairs()[0].left
-    whole = best_of_three(lambda: cov.run(data, block, sfc(0)))
-    normals = best_of_three(lambda: sfc(0).standard_normal((block, 1023, 10)))
-    loop = best_of_three(lambda: looped_cov(cov, data["features"], sfc(0)))
-    print(f"PrivateCov: {whole / normals:.2f}x its normals, {block * loop / whole:.0f}x its loop")
-    assert whole <= 2 * normals
-    assert block * loop >= 80 * whole
 
 
 def looped_policy(public, data, rng):
@@ -121,21 +94,3 @@ def looped_fit(public, phi, y, rng):
         return np.linalg.norm(solve(public.ridge_mle + k)) - public.radius
 
     return solve(public.ridge_mle + optimize.brentq(excess, 0.0, 1e3))
-
-
-def test_policy_against_its_loop():
-    public, block = constants("working"), 4000
-    data = sample_market(public.rounds)
-    market = market_of(data, public)
-    loop = best_of_three(lambda: looped_policy(public, data, sfc(1)))
-
-    def whole():
-        drawn = Drawn(public, market, block, sfc(0), keep=False)
-        return play(public, market, drawn, block)
-
-    start = time.process_time()
-    course = whole()
-    spent = time.process_time() - start
-    print(f"policy: {block / spent:.0f} trials/s, {block * loop / spent:.0f}x its loop")
-    assert course.calls.mean() >= 5
-    assert block * loop >= 40 * spent
