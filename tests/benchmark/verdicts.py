@@ -1,4 +1,4 @@
-"""Time and trials to a verdict: for too little noise of several kinds, and beside other auditors."""
+"""Time and trials to a verdict: under too little noise of several kinds, and beside others."""
 
 from __future__ import annotations
 
@@ -170,6 +170,14 @@ def _contest(rival: Rival) -> Contest:
         "" if share == 1 else f"times measured at {share:g} and {small:g} of its sizes, scaled up"
     )
     return Contest(rival.name, rival.samples, block / share, once / small, found.refuted, note)
+
+
+def fifth_from(mine: Contest, other: Contest) -> float:
+    """Seconds that a run must cost for our audit to take at most a fifth of the other's time.
+
+    Beyond what the Laplace noise in a block costs already.
+    """
+    return max(0.0, (5 * mine.block - other.block) / (other.runs - 5 * mine.runs))
 
 
 def same_runs(ratio: float, seeds: int) -> Iterator[tuple[str, list[float]]]:
