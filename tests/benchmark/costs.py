@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from audit import attack, engine, freeze, scout
+from audit import attack, engine, exact, freeze, scout
 from audit.cases import Asked, requests_for, select
 from audit.plan import Settings, make_plan
 from audit.record import Record
@@ -94,6 +94,9 @@ class Stopwatch:
 _PARTS = (
     ("mechanism and random numbers", attack, "play"),
     ("mechanism and random numbers", attack, "play_singly"),
+    ("mechanism and random numbers", exact, "_play"),
+    ("mechanism and random numbers", scout, "stream"),
+    ("mechanism and random numbers", engine, "stream"),
     ("scores of attacks, exact likelihoods", freeze, "score_sides"),
     ("certificate and twin: likelihoods on runs of their own", scout, "climb"),
     ("certificate and twin: likelihoods on runs of their own", scout, "twin_epsilon"),

@@ -149,9 +149,9 @@ def others() -> Lines:
     yield from table(("procedure", "refuted", "runs", "time, a block", "time, a trial", ""), rows)
     yield f"DP-Sniper uses {sniper.runs / mine.runs:,.0f} times the runs of this audit. Its time is"
     yield f"{sniper.block / mine.block:.0f} times ours with a block a call. StatDP and the hockey"
-    yield "stick do so little else that they are as fast as this audit, or faster, where a run costs"
-    yield "next to nothing; what they spend is runs. This audit takes at most a fifth of the time of"
-    yield "each once a run costs so many microseconds (a run of the pricing policy: about 1,000):"
+    yield "stick do so little else that they are as fast, or faster, where a run costs next to"
+    yield "nothing; what they spend is runs. This audit takes at most a fifth of the time of each"
+    yield "once a run costs so many microseconds (a run of the pricing policy: about 1,000):"
     needed = [f"{one.name} {1e6 * verdicts.fifth_from(mine, one):.1f}" for one in rivals]
     yield ", ".join(needed) + "."
     yield ""
