@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -157,6 +158,13 @@ def throughput_section() -> Iterator[str]:
     yield from table(("backend", "workers", "trials/s", "wall", "CPU"), rows)
 
 
+def bullet(*parts: str) -> list[str]:
+    """An item of a list, wrapped."""
+    return textwrap.wrap(
+        " ".join(parts), 100, initial_indent="* ", subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
 def plan_section(costs: list[BlockCost], rate: float) -> Iterator[str]:
     """The plan on paper."""
     cheap = [cost for cost in costs if "policy" not in cost.name]
@@ -175,27 +183,39 @@ def plan_section(costs: list[BlockCost], rate: float) -> Iterator[str]:
     hours, policy_hours = busy / 3600, blocks * policy.seconds / 3600
     served = 0.5 * rate * busy / tasks
     log = sum(cost.log for cost in cheap) / len(cheap)
-    yield f"* **Work**: {blocks:,} blocks of {1e3 * mean:.1f} ms on average are {hours:.1f} CPU"
-    yield f"  hours, {60 * hours / WORKERS:.2f} minutes on {WORKERS:,} workers. 10^10 trials of the"
-    yield f"  whole policy would be {policy_hours:,.0f} CPU hours, {policy_hours / WORKERS:.0f} hours"
-    yield "  on as many."
-    yield f"* **Schedulers**: {tasks:,.0f} tasks at {rate:,.0f} tasks a second (dask, measured here"
-    yield f"  with empty tasks) would keep one scheduler for {tasks / rate / 60:.0f} minutes: at half"
-    yield f"  of its rate it serves {served:,.0f} workers. So the campaign is cut into {shards}"
-    yield f"  shards (`--shard I/{shards}`), each with a scheduler and {math.ceil(WORKERS / shards)}"
-    yield "  workers of its own; they need not know of each other. The policy needs no cut: its"
-    yield f"  blocks of {policy.seconds:.0f} s leave any scheduler idle."
-    yield f"* **Memory**: a shard keeps at most {kept:,} B a block, whatever the views are like, so"
-    yield f"  {blocks / shards * kept / 2**30:.2f} GiB for its {blocks // shards:,} blocks; a worker"
-    yield "  holds the trials of one block at a time. Twice as many shards halve it."
-    yield f"* **Disk**: the logs of all shards take {blocks * log / 2**30:.1f} GiB together, their"
-    yield "  records about as much. One record of all shards has to fit into memory; for verdicts"
-    yield "  the reports of the shards will do."
-    yield "* **Losses**: a lost worker costs the task it had, about a tenth of a second of work. A"
-    yield "  lost scheduler or process costs nothing that is in its log: the same command with"
-    yield "  `--resume`, on any cluster, goes on from there, to the bit-identical record."
-    yield "* **Error rate**: every shard makes the whole plan, so each case spends a thousandth of"
-    yield "  alpha, and all shards together are wrong with probability at most alpha."
+    yield from bullet(
+        f"**Work**: {blocks:,} blocks of {1e3 * mean:.1f} ms on average are {hours:.1f} CPU hours,",
+        f"{60 * hours / WORKERS:.2f} minutes on {WORKERS:,} workers. 10^10 trials of the whole",
+        f"policy would be {policy_hours:,.0f} CPU hours,",
+        f"{policy_hours / WORKERS:.0f} hours on as many.",
+    )
+    yield from bullet(
+        f"**Schedulers**: {tasks:,.0f} tasks at {rate:,.0f} tasks a second (dask, measured here",
+        f"with empty tasks) would keep one scheduler for {tasks / rate / 60:.0f} minutes:",
+        f"at half of its rate it serves {served:,.0f} workers. So the campaign is cut into",
+        f"{shards} shards (`--shard I/{shards}`), each with a scheduler and",
+        f"{math.ceil(WORKERS / shards)} workers of its own; they need not know of each other. The",
+        f"policy needs no cut: its blocks of {policy.seconds:.0f} s leave a scheduler idle.",
+    )
+    yield from bullet(
+        f"**Memory**: a shard keeps at most {kept:,} B a block, whatever the views are like,",
+        f"so {blocks / shards * kept / 2**30:.2f} GiB for its {blocks // shards:,} blocks;",
+        "a worker holds the trials of one block at a time. Twice as many shards halve it.",
+    )
+    yield from bullet(
+        f"**Disk**: the logs of all shards take {blocks * log / 2**30:.1f} GiB together, their",
+        "records about as much. One record of all shards has to fit into memory; for verdicts",
+        "the reports of the shards will do.",
+    )
+    yield from bullet(
+        "**Losses**: a lost worker costs the task it had, about a tenth of a second of work. A",
+        "lost scheduler or process costs nothing that is in its log: the same command with",
+        "`--resume`, on any cluster, goes on from there, to the bit-identical record.",
+    )
+    yield from bullet(
+        "**Error rate**: every shard makes the whole plan, so each case spends a thousandth of",
+        "alpha, and all shards together are wrong with probability at most alpha.",
+    )
     yield ""
     yield "```"
     yield f"python -m audit run --config campaign.toml --trials 10000000 --shard 1/{shards} \\"
