@@ -198,6 +198,8 @@ class Boosting:
         names, rows, left = stacked(left_views, right_views)
         if reason := hopeless(names, rows, left):
             return Silent(reason)
+        if len(names) == 1:
+            return Silent("one number: its tails and bins are the events")
         columns = tuple(int(i) for i in promising(rows, left, _COLUMNS))
         scalars = tuple(derived_scalars(rows, left, Layout.of(rows, names)))
         features = _tree_features(rows, columns, scalars)

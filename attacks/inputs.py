@@ -9,13 +9,14 @@ Why this is valid: pairs are chosen on scouting trials, and any pair of neighbou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from attacks.sampled import sampled_pairs
 from attacks.streams import stream_pairs, stream_variants
 from attacks.values import backgrounds, changes, high, in_turn, low, middle, outside
+from attacks.vectors import vector_pairs
 from audit.domain import Domain
 from audit.pair import Pair
 
@@ -65,6 +66,21 @@ class Proposals:
             found = in_turn([_of_relation(domain, r, records) for r in relations])
         return tuple(_distinct(found))
 
+    def jumps(
+        self, domain: Domain, relations: Sequence[str], raises: Callable[[Any], bool]
+    ) -> Sequence[Pair]:
+        """Constant data of the size at which they begin to raise, or cease to, and one more."""
+        if domain.sizes is None or domain.streams or "add-remove" not in relations:
+            return ()
+        sizes = _sizes(domain)[1]
+        values = [("low", low(domain)), ("high", high(domain))]
+        found = ((n, v, _turn(v, sizes[0], sizes[-1], raises)) for n, v in values)
+        return tuple(
+            add([value] * size, size, value, f"one more than {size}, all {name}", 1)
+            for name, value, size in found
+            if size is not None
+        )
+
     def refine(self, domain: Domain, pair: Pair) -> Sequence[Pair]:
         """Pairs close to one that has shown promise: its change elsewhere, or among others."""
         if domain.strategy is not None or (domain.sizes is None and not domain.streams):
@@ -87,7 +103,10 @@ def _distinct(pairs: Iterator[Pair]) -> Iterator[Pair]:
 
 def _single_values(domain: Domain) -> Iterator[Pair]:
     """Inputs that are one value; numbers at most `distance` apart where that is declared."""
-    if domain.distance is None or domain.dimension > 1 or domain.categories:
+    if domain.distance is not None and domain.dimension > 1:
+        yield from vector_pairs(domain)
+        return
+    if domain.distance is None or domain.categories:
         for name, left, right in changes(domain):
             yield Pair(left, right, name)
         return
@@ -100,6 +119,18 @@ def _single_values(domain: Domain) -> Iterator[Pair]:
             yield Pair(start, start + step, name)
     for value in outside(domain):
         yield Pair(value, value + step, "beyond the bounds")
+
+
+def _turn(value: Any, few: int, many: int, raises: Callable[[Any], bool]) -> int | None:
+    """The size after which constant data change sides; None when both ends are alike."""
+    before = raises([value] * few)
+    if raises([value] * many) == before:
+        return None
+    while many - few > 1:
+        middle_size = (few + many) // 2
+        alike = raises([value] * middle_size) == before
+        few, many = (middle_size, many) if alike else (few, middle_size)
+    return few
 
 
 def _of_relation(domain: Domain, relation: str, records: int) -> Iterator[Pair]:

@@ -38,11 +38,12 @@ class RatioScorer:
 
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,); 0 for trials of another form, whose density is not known."""
-        if not len(views) or _shapes(views) != self.shapes:
-            return np.zeros(len(views))
+        if not len(views):
+            return np.empty(0)
+        seen = Views(views.form, {k: views.shaped(k, shape) for k, shape in self.shapes.items()})
         with np.errstate(all="ignore"):
             ratio = capability(self.mechanism, "log_likelihood_ratio", self.view)
-            scores = np.asarray(ratio(views, self.pair), dtype=float)
+            scores = np.asarray(ratio(seen, self.pair), dtype=float)
         known = np.array([form in self.forms for form in views.form])
         scores = np.clip(np.nan_to_num(scores, nan=0.0), -_LARGEST, _LARGEST)
         return np.where(known, scores, 0.0)

@@ -44,11 +44,11 @@ class PriceScorer:
 
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,); 0 for trials without prices of the scouted shape."""
-        column = views.columns.get("prices")
-        if column is None or not len(views) or column.shape[1:] != self.shape:
-            return np.zeros(len(views))
+        if not len(views):
+            return np.empty(0)
+        seen = Views(views.form, {"prices": views.shaped("prices", self.shape)})
         with np.errstate(all="ignore"):
-            score = capability(self.mechanism, "price_score")(views, self.pair)
+            score = capability(self.mechanism, "price_score")(seen, self.pair)
         finite = np.nan_to_num(np.asarray(score, dtype=float))
         return np.asarray(np.clip(finite, -_LARGEST, _LARGEST), dtype=float)
 

@@ -49,10 +49,10 @@ class ShadowScorer:
     def __call__(self, views: Views) -> Floats:
         """Scores, shape (n,); 0 for trials that do not show all actions."""
         scores = np.zeros(len(views))
-        actions = views.columns.get("actions")
-        if actions is None or actions.shape[1:] != (self.width,):
-            return scores
+        actions = views.shaped("actions", (self.width,))
         shown = np.isfinite(actions).all(axis=1)
+        if not shown.any():
+            return scores
         estimate = capability(self.mechanism, "action_llr")
         rng = np.random.default_rng(self.seed)
         found = estimate({"actions": actions[shown]}, self.pair, rng, particles=self.particles)

@@ -64,9 +64,7 @@ class Alignment:
         """Features, shape (n, p), finite; 0 for trials of another shape."""
         parts: list[Floats] = []
         for name, shape in self.names.items():
-            column = views.columns.get(name)
-            if column is None or column.shape[1:] != shape:
-                column = np.full((len(views), *shape), np.nan)
+            column = views.shaped(name, shape)
             tame = np.nan_to_num(column, nan=0.0, posinf=_CLIP, neginf=-_CLIP)
             for series in _series(np.clip(tame, -_CLIP, _CLIP)):
                 parts += self._features(series, self.arms.get(name, ()))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from audit import baseline as baselines
 from audit import pins, render
@@ -31,7 +30,7 @@ from audit.profiles import CI, PROFILES, with_tests
 from audit.progress import progress_of
 from audit.record import Finding, Plan, Record, write_record
 from audit.shard import parse_shard, shard_of
-from audit.summary import INTERRUPTED, summarise
+from audit.summary import INTERRUPTED, annotated
 from audit.sweep import steps_of
 from audit.table import Table, parse_bounds, read_table
 from audit.workers import Workers
@@ -190,22 +189,10 @@ def _finish(
     options: RunOptions,
 ) -> int:
     if notes:
-        record = _annotate(record, notes)
+        record = annotated(record, notes)
     if old:
         record = baselines.compare(record, old)
     return _publish(record, options.out, outputs)
-
-
-def _annotate(record: Record, notes: Sequence[Finding]) -> Record:
-    """The record with what was found before it ran, each finding at its case."""
-    results = []
-    for result in record.results:
-        command = record.planned(result.name).reproduce
-        own = [n for n in notes if n.case == result.name]
-        found = tuple(msgspec.structs.replace(note, reproduce=command) for note in own)
-        results.append(msgspec.structs.replace(result, findings=(*found, *result.findings)))
-    summary = summarise(record.plan, results)
-    return msgspec.structs.replace(record, results=tuple(results), summary=summary)
 
 
 def _gather(

@@ -87,6 +87,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     profile: str | None = None
     case: list[CaseConfig] = []
 
+    def __post_init__(self) -> None:
+        if "\0" in f"{self.out}{self.baseline}":
+            raise ValueError("expected paths without NUL in out and baseline")
+
     def defaults(self) -> dict[str, Any]:
         """Settings that the file gives, by option name."""
         given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "case"}

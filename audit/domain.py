@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -29,7 +29,8 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         dimension: Numbers per record; a record is a list of them when it is more than one.
         streams: Name to the domain of one entry of that stream.
         strategy: A hypothesis strategy of inputs that are lists, or of pairs (`audit.Pair`).
-        distance: Largest distance of neighbouring values, for inputs that are one number.
+        distance: Largest distance of neighbouring values, for inputs that are one number, or of
+            each coordinate, for inputs that are one vector (answers of queries).
         beyond: Whether values outside of what is declared are tried: a mechanism must deal with
             them, unless its callers guarantee that they never come.
         relation: ``replace-one``, ``add-remove`` or ``both``, for claims that do not say.
@@ -89,6 +90,17 @@ class Proposer(Protocol):
             domain: Where inputs come from.
             relations: In which relations they may be neighbours.
             records: How many records they may differ in.
+        """
+
+    def jumps(
+        self, domain: Domain, relations: Sequence[str], raises: Callable[[Any], bool]
+    ) -> Sequence[Pair]:
+        """Pairs between which an implementation begins to raise, found by asking.
+
+        Args:
+            domain: Where inputs come from.
+            relations: In which relations they may be neighbours.
+            raises: Whether a trial on an input raises; every call plays one.
         """
 
     def refine(self, domain: Domain, pair: Pair) -> Sequence[Pair]:

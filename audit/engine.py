@@ -106,6 +106,7 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
     if plan.threats.get("duration"):  # run times of several processes disturb each other
         workers = replace(workers, jobs=1)
     started, clock = dt.datetime.now(dt.UTC), time.perf_counter()
+    jobs = effective_n_jobs(workers.jobs)  # a cluster may be gone in the end
     session = _Session(plan, cases, workers)
     complete = session.play()
     for trial in session.trials:
@@ -125,7 +126,7 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
         execution=Execution(
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.perf_counter() - clock, 3),
-            jobs=effective_n_jobs(workers.jobs),
+            jobs=jobs,
             case_seconds={t.case.planned.name: round(t.seconds, 3) for t in session.trials},
             complete=complete,
         ),
@@ -241,7 +242,7 @@ def play_blocks(
         streams = {left: stream(seed, name, Phase.TESTIFY, side, block) for left, _, side in sides}
         order = stream(seed, name, Phase.ORDER, Side.LABELS, block)
         views = frozen.game.play_sides(numbers, streams, order)
-        counts[block] = frozen.tabulate(views[True], views[False])
+        counts[block] = frozen.tabulate(views[True], views[False], order)
     return position, counts, time.perf_counter() - clock
 
 

@@ -16,6 +16,9 @@ import numpy.typing as npt
 from audit.errors import UsageError
 
 Counts = npt.NDArray[np.int64]
+LARGEST_COUNT = 2**40
+"""Of one bin of one block; sums of these stay far below the largest integer."""
+_LONGEST_NUMBER = 10
 
 
 @dataclass(frozen=True)
@@ -86,20 +89,23 @@ class Evidence:
         """Evidence from its plain form.
 
         Raises:
-            UsageError: For a bin out of range or a negative count.
+            UsageError: For a bin out of range, a count that is none, or a block without a number.
         """
         blocks = {}
         for block, entries in rows.items():
+            if not (block.isascii() and block.isdigit() and len(block) < _LONGEST_NUMBER):
+                raise UsageError(f"evidence: expected blocks by their number, got {block[:40]!r}")
             blocks[int(block)] = _table(entries, bins, block)
         return cls(bins, dict(sorted(blocks.items())))
 
 
 def _table(entries: list[list[int]], bins: int, block: str) -> Counts:
     for entry in entries:
-        if len(entry) != 3 or not 0 <= entry[0] < bins or min(entry[1:]) < 0:
+        known = len(entry) == 3 and 0 <= entry[0] < bins
+        if not known or min(entry[1:]) < 0 or max(entry[1:]) > LARGEST_COUNT:
             raise UsageError(
-                f"evidence, block {block}: expected [bin < {bins}, left >= 0, right >= 0], "
-                f"got {entry}"
+                f"evidence, block {block}: expected [bin < {bins}, left, right] with counts from 0 "
+                f"to {LARGEST_COUNT}, got {entry}"
             )
     rows = np.array(entries, dtype=np.int64).reshape(-1, 3)
     counts = np.zeros((2, bins), dtype=np.int64)

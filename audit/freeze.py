@@ -54,18 +54,25 @@ class Frozen:
     growth: float
     game: Game
 
-    def tabulate(self, left: Views, right: Views) -> Counts:
-        """Counts of a block of testifying trials."""
-        scores = score_sides(self.scorer, left, right)
+    def tabulate(self, left: Views, right: Views, order: np.random.Generator) -> Counts:
+        """Counts of a block of testifying trials; `order` as in `score_sides`."""
+        scores = score_sides(self.scorer, left, right, order)
         rounded = [round_scores(side, self.largest) for side in scores]
         return tabulate(rounded[0], rounded[1], self.choice.edges)
 
 
-def score_sides(scorer: Scorer, left: Views, right: Views) -> tuple[Floats, Floats]:
+def score_sides(
+    scorer: Scorer, left: Views, right: Views, order: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Scores of both sides.
 
     A scorer that is not ``rowwise`` lets a score depend on the other trials of the call, so it
     gets all trials in one call, shuffled: it must not learn the side from the call.
+
+    Why this is valid: `order` shuffles every call anew, independently of all views, so that a
+    place in the call says nothing about the side. One order for all calls of a size would let
+    whatever a scorer does by place (particles from one seed, say) lean the same way in every
+    block.
     """
     if getattr(scorer, "rowwise", True):
         one, other = (
@@ -74,9 +81,9 @@ def score_sides(scorer: Scorer, left: Views, right: Views) -> tuple[Floats, Floa
         )
         return one, other
     both = concatenate(left, right)
-    order = np.random.default_rng(len(both)).permutation(len(both))
+    places = order.permutation(len(both))
     scores = np.empty(len(both))
-    scores[order] = np.asarray(scorer(both.take(order)), dtype=float)
+    scores[places] = np.asarray(scorer(both.take(places)), dtype=float)
     return scores[: len(left)], scores[len(left) :]
 
 
@@ -103,7 +110,7 @@ def freeze(
         budget: What testifying will have.
         pair: Index of the pair.
     """
-    raw = score_sides(scorer, left, right)
+    raw = score_sides(scorer, left, right, np.random.default_rng(len(left) + len(right)))
     if getattr(scorer, "rowwise", True):
         _require_rowwise(scorer, left, raw[0], attack.name)
     largest = largest_of(np.concatenate(raw))

@@ -40,7 +40,7 @@ from audit.mechanism import FAILURES, NO_OUTCOME, play, play_each, plays_one
 from audit.pair import Pair
 from audit.plan import as_json
 from audit.registry import resolve
-from audit.view import Views, collect, concatenate
+from audit.view import Views, collect, joined
 from audit.worker import Death, Worker, frame, write
 
 Range = tuple[int, int]
@@ -154,7 +154,7 @@ def _played(
     before = snapshot(data)
     if some is not None:
         ticking = (child for child, _ in zip(_spawned(rng, n, some), tick, strict=False))
-        views = play_each(mechanism, data, ticking, **ask.options)
+        views = play_each(mechanism, data, ticking)
     elif ask.verb == "play":
         views = play(mechanism, data, n, rng)
     else:
@@ -253,9 +253,7 @@ class _Supervisor:
             open_ += [r for r in ((start, dead), (dead + 1, stop)) if r[0] < r[1]]
         rng.spawn(n)
         header["rng"] = state_of(rng)
-        ordered = [parts[start] for start in sorted(parts)]
-        one = plays_one(self._target.mechanism) and not ask.options["singly"]
-        return Answer(header, _merged(ordered, keep_messages=one)).pack()
+        return Answer(header, joined([parts[start] for start in sorted(parts)])).pack()
 
 
 def _process_failed(death: Death) -> Answer:
@@ -263,26 +261,3 @@ def _process_failed(death: Death) -> Answer:
     if death.code == -SIGXCPU:
         how = "used more processor time than the time limit (--time-limit) leaves it"
     return Answer({"error": "ProcessError", "message": how})
-
-
-def _merged(parts: Sequence[Views], *, keep_messages: bool) -> Views:
-    """The views of all ranges, in order; columns that a range lacks are NaN there.
-
-    What a call that raised said has no column beside those of calls that returned, in one range
-    as in several.
-    """
-    if len(parts) == 1:
-        return parts[0]
-    if not keep_messages and any(not part.raised.all() for part in parts):
-        parts = [Views(part.form) if part.raised.all() else part for part in parts]
-    shapes = {name: column.shape[1:] for part in parts for name, column in part.columns.items()}
-    if any(c.shape[1:] != shapes[k] for part in parts for k, c in part.columns.items()):
-        return reduce(concatenate, parts)
-    form = np.concatenate([part.form for part in parts])
-    columns = {
-        name: np.concatenate(
-            [part.columns.get(name, np.full((len(part), *shape), np.nan)) for part in parts]
-        )
-        for name, shape in (sorted(shapes.items()) if keep_messages else shapes.items())
-    }
-    return Views(form, columns)

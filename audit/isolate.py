@@ -14,7 +14,6 @@ import io
 import json
 import sys
 import time
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -145,7 +144,7 @@ class Answer:
     def unpack(cls, data: bytes) -> Answer:
         """From bytes; nothing in them is executed."""
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            header = json.loads(file["header"].tobytes())
+            header = dict(json.loads(file["header"].tobytes()))
             extra = tuple(file[f"extra{i}"] for i in range(sum("extra" in k for k in file)))
             if "forms" not in header:
                 return cls(header, None, extra)
@@ -191,7 +190,7 @@ class Isolated:
             ProcessError: When the call ended its process.
         """
         answer = self._ask("run", data, n, rng)
-        return _views(answer, rng)
+        return _views(answer, n, rng)
 
     def play_apart(self, data: Any, n: int, rng: np.random.Generator, *, singly: bool) -> Views:
         """As `audit.mechanism.play`, or `play_singly`; a trial that ends its process is an outcome.
@@ -200,7 +199,7 @@ class Isolated:
             ProcessError: When the process as a whole fails, or is late.
             MechanismError: When a run changes its input.
         """
-        return _views(self._ask("play", data, n, rng, singly=singly), rng)
+        return _views(self._ask("play", data, n, rng, singly=singly), n, rng)
 
     def __getattr__(self, name: str) -> Any:
         described = self.__dict__.get("described", {})
@@ -268,8 +267,8 @@ def _exchange(spec: Spec, ask: Ask) -> Answer:
         packed = child.exactly(size, deadline)
         try:
             answer = Answer.unpack(packed)
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise child.failed(f"answered nonsense ({error})") from None
+        except Exception as error:  # noqa: BLE001  (a target may have written there)
+            raise child.failed(f"answered nonsense ({type(error).__name__}: {error})") from None
         if answer.header.get("error") == "ProcessError":
             raise child.failed(answer.header["message"])
     if "raised" in answer.header:
@@ -286,12 +285,16 @@ def _start(spec: Spec) -> Child:
     return child
 
 
-def _views(answer: Answer, rng: np.random.Generator) -> Views:
-    if answer.views is None:
-        raise MechanismError("the isolated process gave no views")
-    if answer.header["changed"]:
+def _views(answer: Answer, n: int, rng: np.random.Generator) -> Views:
+    if answer.views is None or len(answer.views) != n:
+        raise MechanismError(f"the isolated process gave no views of {n} trials")
+    try:
+        changed = answer.header["changed"]
+        _set_state(rng, answer.header["rng"])
+    except (TypeError, ValueError, KeyError, OverflowError):
+        raise ProcessError("the isolated process gave no state of its generator") from None
+    if changed:
         raise MechanismError(CHANGES_ITS_INPUT)
-    _set_state(rng, answer.header["rng"])
     return answer.views
 
 

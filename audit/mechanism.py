@@ -31,7 +31,7 @@ from audit.claim import AnyClaim
 from audit.errors import ProcessError, UsageError
 from audit.pair import Pair
 from audit.rounds import stream_of
-from audit.view import Array, Raised, Views, collect
+from audit.view import Array, Raised, Views, collect, joined
 
 FAILURES = (Exception, SystemExit)
 """What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
@@ -141,7 +141,7 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
     if apart is not None:
         return _views(apart(data, n, rng, singly=False))
     if plays_one(mechanism):
-        return play_each(mechanism, data, rng.spawn(n), singly=False)
+        return play_each(mechanism, data, rng.spawn(n))
     try:
         emitted = mechanism.run(data, n, rng)
     except NO_OUTCOME:
@@ -159,7 +159,7 @@ def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generato
     apart = capability(mechanism, "play_apart")
     if apart is not None:
         return _views(apart(data, n, rng, singly=True))
-    return play_each(mechanism, data, rng.spawn(n), singly=True)
+    return play_each(mechanism, data, rng.spawn(n))
 
 
 def plays_one(mechanism: Mechanism) -> TypeGuard[FunctionMechanism]:
@@ -167,22 +167,15 @@ def plays_one(mechanism: Mechanism) -> TypeGuard[FunctionMechanism]:
     return isinstance(mechanism, FunctionMechanism) and not mechanism.batched
 
 
-def play_each(
-    mechanism: Mechanism, data: Any, rngs: Iterable[np.random.Generator], *, singly: bool
-) -> Views:
+def play_each(mechanism: Mechanism, data: Any, rngs: Iterable[np.random.Generator]) -> Views:
     """Play one trial per generator, each in a call of its own.
 
     Args:
         mechanism: What is played.
         data: Its input.
         rngs: One generator per trial; the next is asked for when a trial begins.
-        singly: Whether this is `play_singly`; for a function of one trial it may be `play` too.
     """
-    if not singly and plays_one(mechanism):
-        outcomes = [outcome_of(mechanism, data, child) for child in rngs]
-        return collect(outcomes, len(outcomes))
-    singles = [play_once(mechanism, data, child) for child in rngs]
-    return gather(singles, len(singles))
+    return gather([play_once(mechanism, data, child) for child in rngs])
 
 
 def _views(played: Any) -> Views:
@@ -190,26 +183,49 @@ def _views(played: Any) -> Views:
     return views
 
 
-def gather(singles: Sequence[Any], n: int) -> Views:
-    """Views of `n` trials of `play_once`, as one block."""
-    rows = [i for i, single in enumerate(singles) if isinstance(single, Mapping)]
-    if not rows or not _same_shapes([singles[i] for i in rows]):
-        return collect(singles, n)
-    if len(rows) + sum(isinstance(single, Raised) for single in singles) < n:
-        return collect(singles, n)
-    block = collect(
-        {k: np.stack([singles[i][k] for i in rows]) for k in singles[rows[0]]}, len(rows)
-    )
-    form = np.array([f"raised {s.kind}" if isinstance(s, Raised) else "" for s in singles], object)
-    form[rows] = block.form
-    columns = {k: np.full((n, *v.shape[1:]), np.nan) for k, v in block.columns.items()}
-    for name, column in columns.items():
-        column[rows] = block[name]
-    return Views(form, columns)
+@dataclass(frozen=True)
+class Row:
+    """One trial of a mechanism that emits blocks of arrays: column name to its entry."""
+
+    entries: Mapping[str, Array]
+
+
+def gather(singles: Sequence[Any]) -> Views:
+    """Views of trials of `play_once`, as one block.
+
+    Why trials are told apart by kind: what a trial shows must not depend on the other trials of
+    its side, or a bound would hold for groups of them only. Blocks of one kind are what a call of
+    so many trials would have emitted.
+    """
+    kinds: dict[Any, list[int]] = {}
+    for i, single in enumerate(singles):
+        kinds.setdefault(_kind(single), []).append(i)
+    blocks = [_block([singles[i] for i in rows], kind) for kind, rows in kinds.items()]
+    if len(blocks) < 2:
+        return blocks[0] if blocks else Views(np.empty(0, dtype=object))
+    places = np.concatenate(list(kinds.values()))
+    return joined(blocks).take(np.argsort(places))
+
+
+def _kind(single: Any) -> tuple[Any, ...] | None:
+    """Names, shapes and types of the arrays of a trial; None when it is no row of numbers."""
+    if not isinstance(single, Row):
+        return None
+    kind = tuple((k, v.shape, v.dtype.kind) for k, v in single.entries.items())
+    return kind if all(letter in "biufc" for _, _, letter in kind) else None
+
+
+def _block(singles: Sequence[Any], kind: tuple[Any, ...] | None) -> Views:
+    n = len(singles)
+    if kind is None:
+        return collect([dict(s.entries) if isinstance(s, Row) else s for s in singles], n)
+    return collect({k: np.stack([s.entries[k] for s in singles]) for k, _, _ in kind}, n)
 
 
 def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     """What one trial in a call of its own emitted, or the exception that it ended in."""
+    if plays_one(mechanism):
+        return outcome_of(mechanism, data, rng)
     try:
         emitted = mechanism.run(data, 1, rng)
     except NO_OUTCOME:
@@ -217,21 +233,10 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     except FAILURES as error:
         return Raised(type(error).__name__, str(error))
     if isinstance(emitted, Mapping):
-        return {name: np.asarray(column)[0] for name, column in emitted.items()}
+        return Row({name: np.asarray(np.asarray(column)[0]) for name, column in emitted.items()})
     if isinstance(emitted, np.ndarray) and emitted.dtype.kind in "biufc":
-        return {"value": emitted[0]}
+        return Row({"value": np.asarray(emitted[0])})
     return emitted[0]
-
-
-def _same_shapes(singles: Sequence[Mapping[str, Any]]) -> bool:
-    try:
-        kinds = {
-            tuple((k, np.shape(v), np.asarray(v).dtype.kind) for k, v in single.items())
-            for single in singles
-        }
-    except ValueError:  # ragged lists
-        return False
-    return len(kinds) == 1 and all(kind in "biufc" for _, _, kind in next(iter(kinds)))
 
 
 def outcome_of(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:

@@ -84,8 +84,8 @@ def one_run_plan(cases: tuple[PlannedCase, ...], settings: Settings) -> Plan:
 def testify(design: Design, scores: Floats, left: Bits, attack: str) -> Testimony:
     """Guess the extremes and count: *left* for the highest scores, *right* for the lowest.
 
-    Half of the guesses go to each end, an odd one to the highest. Ties go by position, in which
-    no coin has a part.
+    Half of the guesses go to each end, an odd one to the highest. Ties go by position, so no coin
+    may have had a part in the order: rows of a file are shuffled first.
 
     Args:
         design: What was fixed in advance.

@@ -31,6 +31,7 @@ _SEARCHED = 8
 """A search thins its pairs out itself, and costs about as much as this many."""
 _USUAL_TRIALS = 20_000
 FEWEST_TRIALS = 200
+MOST_TRIALS = 10**9
 _FIRST_BLOCK = 24
 _LARGEST_BLOCK = 2000
 _LONGEST_INPUT = 240
@@ -60,8 +61,7 @@ class Settings:
     profile: str = ""
 
     def __post_init__(self) -> None:
-        if self.trials < FEWEST_TRIALS:
-            raise UsageError(f"trials: expected at least {FEWEST_TRIALS}, got {self.trials}")
+        require_trials(self.trials, "trials")
         if not 0 < self.alpha < 0.5:
             raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha}")
         if self.seed < 0:
@@ -69,6 +69,18 @@ class Settings:
         in_scope(self.threats)
         if not self.blind_factor > 1:
             raise UsageError(f"blind_factor: expected a number > 1, got {self.blind_factor}")
+
+
+def require_trials(trials: int, place: str) -> None:
+    """Refuse budgets that are too small to tell anything, or too large ever to be played.
+
+    Raises:
+        UsageError: For such a budget.
+    """
+    if not FEWEST_TRIALS <= trials <= MOST_TRIALS:
+        raise UsageError(
+            f"{place}: expected at least {FEWEST_TRIALS} and at most {MOST_TRIALS}, got {trials}"
+        )
 
 
 @dataclass(frozen=True)
@@ -171,10 +183,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
         )
     _require_relation(request, pairs)
     trials = request.trials or settings.trials
-    if trials < FEWEST_TRIALS:
-        raise UsageError(
-            f"case {request.name!r}: trials: expected at least {FEWEST_TRIALS}, got {trials}"
-        )
+    require_trials(trials, f"case {request.name!r}: trials")
     if not request.claim.points():
         raise UsageError(
             f"case {request.name!r}: {request.claim} is too weak or too strong to be confronted by "

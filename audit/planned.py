@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from audit.claim import AnyClaim
 
 Role = Literal["subject", "control", "informational", "null"]
+Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Level = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
+"""A bound or a parameter; far below the largest number, so that it may be multiplied."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
 
 class PairSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,12 +46,12 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
         calibration: The test whether the code draws from the stated density.
     """
 
-    betting: float
-    fixed: float
-    profile: float = 0.0
-    parameter: float = 0.0
-    certificate: float = 0.0
-    calibration: float = 0.0
+    betting: Probability
+    fixed: Probability
+    profile: Probability = 0.0
+    parameter: Probability = 0.0
+    certificate: Probability = 0.0
+    calibration: Probability = 0.0
 
 
 class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,13 +84,13 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     view: str
     pairs: tuple[PairSummary, ...]
     attacks: tuple[str, ...]
-    trials: int
-    scouting: int
-    blocks: tuple[int, ...]
-    alpha: float
+    trials: Count
+    scouting: Count
+    blocks: tuple[Count, ...]
+    alpha: Probability
     shares: Shares
     reproduce: str
-    group: int = 1
+    group: Annotated[int, msgspec.Meta(ge=1)] = 1
     parameters: dict[str, float] = {}
     column: str = ""
 
@@ -108,11 +112,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         profile: The named settings that the run was made with; empty for none.
         shard: ``(i, n)`` when only every n-th case is played, from the i-th on; alpha is divided
             over the whole plan all the same. None for a whole run.
+
+    Raises:
+        ValueError: When names repeat, or there is no such shard.
     """
 
     seed: int
-    alpha: float
-    trials: int
+    alpha: Probability
+    trials: Count
     early_stop: bool
     blind_factor: float
     threats: dict[str, bool]
@@ -121,6 +128,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     confirm_seed: int | None = None
     profile: str = ""
     shard: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if len({case.name for case in self.cases}) < len(self.cases):
+            raise ValueError("expected cases of unique names")
+        if self.shard is not None and not 1 <= self.shard[0] <= self.shard[1]:
+            raise ValueError(f"expected a shard (i, n) with 1 <= i <= n, got {self.shard}")
 
     @property
     def due(self) -> tuple[PlannedCase, ...]:

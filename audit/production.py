@@ -32,6 +32,7 @@ from audit.scores import (
     judge_independent,
     placed_relation,
     read_scores,
+    shuffled,
 )
 
 PLACED = {"in-out": "in or out", "swapped": "one of two records"}
@@ -157,7 +158,8 @@ def _from_scores(options: ScoreOptions, claim: AnyClaim, scores: Scores) -> tupl
                 f"--guesses {options.guesses}: more than the {len(scores)} canaries; lower it"
             )
         design = plan_one_run(claim, len(scores), shares, options.guesses)
-        said = testify(design, rounded_scores(scores.score), scores.inside, "score file")
+        mixed = shuffled(scores, plan.seed, planned.name)  # ties go by position
+        said = testify(design, rounded_scores(mixed.score), mixed.inside, "score file")
     return plan, judge_canaries(plan, planned, said, design.caught)
 
 

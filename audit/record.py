@@ -8,18 +8,14 @@ the number of jobs, the order of the blocks or a resume; `Record.digest` covers 
 from __future__ import annotations
 
 import hashlib
-import importlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from audit.change import Change as Change
-from audit.claim import AnyClaim
 from audit.errors import UsageError
-from audit.event import Event
-from audit.evidence import Evidence
 from audit.execution import Environment, Execution
 from audit.files import write_atomically
 from audit.planned import PairSummary as PairSummary
@@ -27,197 +23,17 @@ from audit.planned import Plan as Plan
 from audit.planned import PlannedCase as PlannedCase
 from audit.planned import Role as Role
 from audit.planned import Shares as Shares
-from audit.sequences import Rounds
+from audit.result import CONVICTING as CONVICTING
+from audit.result import CaseResult as CaseResult
+from audit.result import Choice as Choice
+from audit.result import Finding as Finding
+from audit.result import Ladder as Ladder
+from audit.result import Test as Test
+from audit.result import Tried as Tried
+from audit.result import Verdict as Verdict
+from audit.result import shown_in_notebook
 
 SCHEMA_VERSION = 1
-
-Verdict = Literal["refuted", "unrefuted", "blind", "error"]
-Test = Literal["binomial", "ranked", "one-run", "trade-off", "e-value"]
-
-CONVICTING = frozenset({"DP012", "DP014"})
-"""Findings that speak against an algorithm or its code, whatever counting says."""
-
-
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What scouting froze: the one thing that testifies.
-
-    Attributes:
-        pair: Index of the chosen pair, or of the proposal that it was refined from.
-        attack: Name of the chosen attack.
-        event: The decision rule in words.
-        edges: Increasing edges of the score bins.
-        posterior: Scouted probability of *left* in each bin.
-        guess: Per bin: 1 guesses left, -1 guesses right, 0 abstains.
-        epsilon: The epsilon at which the claim is confronted.
-        delta: Its delta there.
-        test: The final fixed-size test.
-        ranks: Whether mu is certified from the rank sum instead of right guesses.
-        forecast: Epsilon that scouting cautiously expected testimony to certify.
-        played: The chosen pair in full, to be pasted.
-        simple: The score as data, where it is a simple event.
-    """
-
-    pair: int
-    attack: str
-    event: str
-    edges: tuple[float, ...]
-    posterior: tuple[float, ...]
-    guess: tuple[int, ...]
-    epsilon: float
-    delta: float
-    test: Test
-    ranks: bool = False
-    forecast: float = 0.0
-    played: PairSummary | None = None
-    simple: Event | None = None
-
-    def pair_of(self, planned: PlannedCase) -> PairSummary:
-        """The pair, in full where the record has it."""
-        return self.played or planned.pairs[self.pair]
-
-
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """A pair that the pair search tried.
-
-    Attributes:
-        label: Its label.
-        trials: Trials that it got.
-        evidence: Largest area under a curve beyond 1/2, less a standard error; -1 if unplayable.
-        loss: Its exact loss without noise, in scales of the noise; None where not known.
-    """
-
-    label: str
-    trials: int
-    evidence: float
-    loss: float | None = None
-
-
-class Ladder(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the algorithm itself: theorem >= accountant >= certificate.
-
-    Attributes:
-        delta: The delta at which the rungs are compared.
-        theorem: Epsilon that the claim allows there.
-        accountant: Exact epsilon of the chosen pair; None where no exact profile is known.
-        certificate: Epsilon certified from exact privacy losses.
-        runs: Runs that the certificate took, both directions together.
-        tilted: Whether they were drawn from a tilted law.
-        calibration_log_wealth: Evidence that the code does not draw from the stated density.
-        calibrated: False when that evidence refutes it.
-    """
-
-    delta: float
-    theorem: float
-    accountant: float | None
-    certificate: float
-    runs: int
-    tilted: bool
-    calibration_log_wealth: float
-    calibrated: bool
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a reader must know.
-
-    Attributes:
-        rule: Code such as ``DP001``; `audit.rules` explains it.
-        case: Name of the case.
-        message: Cause, effect on the verdict, and the remedy.
-        reproduce: Command that reproduces it.
-    """
-
-    rule: str
-    case: str
-    message: str
-    reproduce: str = ""
-
-    @classmethod
-    def about(cls, planned: PlannedCase, rule: str, message: str) -> Finding:
-        """A finding about a planned case, with the command that reproduces it."""
-        return cls(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
-
-
-class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of one case.
-
-    Attributes:
-        name: Name of the case.
-        role: Its role.
-        claim: What it promises.
-        view: The audited projection.
-        verdict: ``refuted``, ``unrefuted``, ``blind`` or ``error``.
-        epsilon_lower: Certified at `delta`: the probability that the true epsilon is below this
-            is at most `alpha`.
-        delta: The delta of `epsilon_lower`.
-        alpha: Confidence of this case, its share of the run's.
-        estimate: Epsilon estimated from the same counts, without a guarantee; 0 without evidence.
-        estimate_upper: Upper confidence limit of what this attack measures (not of the privacy).
-        parameter_lower: Certified lower bound on the claim's own parameter (mu); None when the
-            claim has none beyond epsilon.
-        could_have_caught: Family of alternatives to the smallest true epsilon that would have
-            been refuted with probability 0.8; None where no epsilon would.
-        profile: Certified ``(delta, epsilon_lower)`` at several deltas.
-        stopped: Whether the case ended early; then only the anytime bound is reported.
-        trials: Testifying trials that count.
-        scouting: Scouting trials.
-        exceptions: Share of trials that raised, left and right.
-        choice: What scouting froze; None when the mechanism failed.
-        counts: Evidence in its plain form, by block.
-        log_wealth: Log-wealth of the betting test against the claim after each block.
-        ladder: What is known about the algorithm itself; None without an exact likelihood ratio.
-        findings: Codes and messages.
-        confirmation: The second run of a refuted case, when refutations had to be confirmed; then
-            the certified bounds here are the smaller ones of both runs.
-        searched: The pairs that were tried, where a domain was given.
-        rounds: Sequences of the view over their rounds, as scouting saw them; never evidence.
-    """
-
-    name: str
-    role: Role
-    claim: AnyClaim
-    view: str
-    verdict: Verdict
-    epsilon_lower: float = 0.0
-    delta: float = 0.0
-    alpha: float = 0.0
-    estimate: float = 0.0
-    estimate_upper: float | None = None
-    parameter_lower: float | None = None
-    could_have_caught: dict[str, float | None] = {}
-    profile: tuple[tuple[float, float], ...] = ()
-    stopped: bool = False
-    trials: int = 0
-    scouting: int = 0
-    exceptions: tuple[float, float] = (0.0, 0.0)
-    choice: Choice | None = None
-    counts: dict[str, list[list[int]]] = {}
-    log_wealth: tuple[float, ...] = ()
-    ladder: Ladder | None = None
-    findings: tuple[Finding, ...] = ()
-    confirmation: CaseResult | None = None
-    searched: tuple[Tried, ...] = ()
-    rounds: tuple[Rounds, ...] = ()
-
-    @property
-    def found_out(self) -> bool:
-        """Whether something broken was found: by counting, or in its own density or noise."""
-        rules = {finding.rule for finding in self.findings}
-        return self.verdict == "refuted" or bool(rules & CONVICTING)
-
-    @property
-    def silent(self) -> bool:
-        """Whether it was played and nothing was certified, as it must be on equal inputs."""
-        certified = max(self.epsilon_lower, self.parameter_lower or 0.0)
-        return self.verdict != "error" and certified == 0
-
-    @property
-    def evidence(self) -> Evidence:
-        """The evidence table."""
-        bins = len(self.choice.posterior) if self.choice else 0
-        return Evidence.from_rows(bins, self.counts)
-
-    def _repr_html_(self) -> str:
-        return shown_in_notebook("result_html", self)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,6 +64,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         results: One per finished case, in plan order.
         summary: The run in one place.
         execution: How it went.
+
+    Raises:
+        ValueError: When the results do not fit the plan.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -256,6 +75,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[CaseResult, ...]
     summary: Summary
     execution: Execution
+
+    def __post_init__(self) -> None:
+        planned = {case.name: case for case in self.plan.cases}
+        names = [result.name for result in self.results]
+        if strays := sorted(set(names) - planned.keys()):
+            raise ValueError(f"expected every result to be planned, got {strays[0][:100]!r}")
+        if len(set(names)) < len(names):
+            raise ValueError("expected one result per case")
+        for result in self.results:
+            result.require_fit(planned[result.name])
 
     def digest(self) -> str:
         """SHA-256 of everything but `execution`."""
@@ -278,15 +107,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         raise UsageError(f"case {name!r} is not in the plan of this record")
 
 
-def shown_in_notebook(how: str, what: CaseResult | Record) -> str:
-    """HTML of a result or record; the layer of reports is asked by name, as it lies above."""
-    shown: str = getattr(importlib.import_module("audit.render.notebook"), how)(what)
-    return shown
-
-
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: Record, path: str | Path) -> None:
     """Write a record; a reader sees the old file or the new one, never half of it."""
-    write_atomically(path, encode(record))
+    write_atomically(Path(path), encode(record))
 
 
 def encode(record: Record) -> bytes:
@@ -298,13 +121,13 @@ def encode(record: Record) -> bytes:
     return head + b',\n"results":[\n' + b",\n".join(lines) + b"\n]}\n"
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: str | Path) -> Record:
     """Read a record.
 
     Raises:
         UsageError: When the file is missing, is no record, or is of another schema version.
     """
-    record: Record = decode(path, Record, "record")
+    record: Record = decode(Path(path), Record, "record")
     return record
 
 
@@ -330,7 +153,7 @@ def decode(path: Path, kind: Any, what: str) -> Any:
         )
     try:
         return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UsageError) as error:
         raise UsageError(f"{path}: not a valid {what}: {error}") from None
 
 

@@ -18,7 +18,7 @@ from audit.attack import Game
 from audit.canaries import rounded_scores
 from audit.claim import AnyClaim
 from audit.errors import UsageError
-from audit.evidence import Evidence
+from audit.evidence import LARGEST_COUNT, Evidence
 from audit.freeze import Budget, freeze
 from audit.judge import judge
 from audit.mechanism import FunctionMechanism
@@ -148,7 +148,9 @@ def judge_independent(plan: Plan, planned: PlannedCase, scores: Scores) -> CaseR
     frozen = freeze(_no_game(planned.claim), attack, scorer, views[0], views[1], budget, 0)
     counts = {
         block: frozen.tabulate(
-            _views(values[rows][inside[rows]]), _views(values[rows][~inside[rows]])
+            _views(values[rows][inside[rows]]),
+            _views(values[rows][~inside[rows]]),
+            stream(plan.seed, planned.name, Phase.ORDER, Side.LABELS, block),
         )
         for block, rows in enumerate(parts[1:])
     }
@@ -196,10 +198,10 @@ def check_counts(table: Sequence[int], canaries: int) -> int:
         UsageError: For a negative count, no guess at all, or more guesses than canaries.
     """
     guesses = sum(table)
-    if min(table) < 0 or guesses == 0:
+    if min(table) < 0 or guesses == 0 or max(*table, canaries) > LARGEST_COUNT:
         raise UsageError(
-            "--counts: expected four counts >= 0 with a positive sum, got "
-            f"{' '.join(map(str, table))}; count every guess once"
+            f"--counts: expected four counts from 0 to {LARGEST_COUNT} with a positive sum, got "
+            f"{' '.join(map(str, table))} of {canaries or guesses} canaries; count every guess once"
         )
     if canaries and canaries < guesses:
         raise UsageError(

@@ -10,15 +10,18 @@ testifies on fresh trials.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from audit.attack import Game
 from audit.errors import MechanismError, UsageError
 from audit.exact import difference
+from audit.mechanism import play
 from audit.pair import Pair
 from audit.plan import Case
 from audit.record import Tried
@@ -32,6 +35,7 @@ _KEPT = 3
 _REFINED = 2
 _MOST_COLUMNS = 256
 _MOST_DRAWS = 32
+_ASKED = 2**31  # pairs have lower addresses
 
 
 @dataclass
@@ -113,8 +117,9 @@ def search(case: Case, seed: int) -> Searched:
         MechanismError: When no pair could be played.
     """
     budget = int(case.planned.scouting * _SHARE)
-    pairs = list(case.pairs)
-    first = [_candidate(case, i, i, pair) for i, pair in enumerate(pairs)]
+    jumps, asked = _jumps(case, seed)
+    first = [_candidate(case, i, i, pair) for i, pair in enumerate(case.pairs)]
+    first = [*(_candidate(case, len(first) + i, 0, pair) for i, pair in enumerate(jumps)), *first]
     best = _halve(first, _spend(budget * (1 - _REFINED_SHARE)), case, seed)
     best = [c for c in best if c.evidence >= 0]
     if not best:
@@ -128,8 +133,25 @@ def search(case: Case, seed: int) -> Searched:
         replace(case, pairs=tuple(c.game.pair for c in kept)),
         tuple(c.parent for c in kept),
         tuple(_tried(c) for c in tried),
-        sum(c.trials for c in tried),
+        sum(c.trials for c in tried) + asked,
     )
+
+
+def _jumps(case: Case, seed: int) -> tuple[Sequence[Pair], int]:
+    """Pairs between which the mechanism begins to raise, and the trials that finding them took."""
+    name, asked = case.planned.name, itertools.count()
+    if case.domain is None or case.proposer is None:
+        return (), 0
+
+    def raises(data: Any) -> bool:
+        rng = stream(seed, name, Phase.SEARCH, Side.LEFT, next(asked), _ASKED)
+        try:
+            return bool(play(case.mechanism, data, 1, rng).raised.all())
+        except (UsageError, MechanismError):
+            return True
+
+    relations = case.domain.relations(case.planned.claim.relation)
+    return case.proposer.jumps(case.domain, relations, raises), next(asked)
 
 
 def _spend(trials: float) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -24,7 +25,12 @@ _MOST_SHARES = 2
 _DIGITS = 4
 _QUANTILES = (0.1, 0.9)
 
+SHARE = "share of"
+_SPREAD_LINES = 3
+
 Lines = tuple[tuple[float | None, ...], ...]
+_Round = Annotated[int, msgspec.Meta(ge=0, le=10**7)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Rounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,19 +50,31 @@ class Rounds(msgspec.Struct, frozen=True, kw_only=True):
         noise: Equal sides stay below this in every round and entry of the column with probability
             at least 0.99.
         trials: Scouting trials looked at, left and right.
+
+    Raises:
+        ValueError: When there is not one number per round.
     """
 
     column: str
-    rounds: tuple[int, ...]
-    total: int
-    own: tuple[int, ...]
+    rounds: tuple[_Round, ...]
+    total: _Round
+    own: tuple[_Round, ...]
     in_order: bool
     lines: tuple[str, ...]
     left: Lines
     right: Lines
-    gap: tuple[float, ...]
+    gap: tuple[_Share, ...]
     noise: float
     trials: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        drawn = (self.gap, *self.left, *self.right)
+        if not self.rounds or any(len(line) != len(self.rounds) for line in drawn):
+            raise ValueError(f"expected one number for each of {len(self.rounds)} rounds")
+        if not len(self.left) == len(self.right) == len(self.lines) > 0:
+            raise ValueError(f"expected {len(self.lines)} lines on both sides")
+        if len(self.lines) < _SPREAD_LINES and not self.lines[0].startswith(SHARE):
+            raise ValueError(f"expected shares, or a mean and two quantiles, got {self.lines}")
 
 
 def rounds_of(left: Views | None, right: Views | None, view: str, pair: Pair) -> tuple[Rounds, ...]:
@@ -162,7 +180,7 @@ def _lines(left: Floats, right: Floats) -> tuple[tuple[str, ...], tuple[Lines, L
     told = np.argsort(-np.abs(shares[0] - shares[1]).max(axis=1), kind="stable")
     most = 1 if len(values) == 2 else _MOST_SHARES
     kept = np.array([len(values) - 1]) if most == 1 else np.sort(told[:most])
-    names = tuple(f"share of {values[i]:g}" for i in kept)
+    names = tuple(f"{SHARE} {values[i]:g}" for i in kept)
     return names, (_numbers(shares[0][kept]), _numbers(shares[1][kept]))
 
 

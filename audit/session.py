@@ -18,6 +18,7 @@ from audit.locate import CONFIGURED
 from audit.pair import Pair
 from audit.plan import Settings, make_plan
 from audit.record import CaseResult, Record
+from audit.summary import annotated
 
 _SETTINGS = ("trials", "alpha", "seed", "early_stop")
 
@@ -41,9 +42,9 @@ def audit_case(
     """
     given = {name: settings[name] for name in _SETTINGS if name in settings}
     chosen = Settings(**given, threats=tuple(settings.get("threats", ())))
-    requests, _ = requests_for(Asked(case, CONFIGURED, options=options))
+    requests, notes = requests_for(Asked(case, CONFIGURED, options=options))
     plan, cases = make_plan(requests, replace(chosen, alpha=chosen.alpha * share))
-    record = run(plan, cases)
+    record = annotated(run(plan, cases), notes)
     path = settings.get("baseline")
     if not path:
         return record

@@ -22,6 +22,9 @@ class ErrorGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The command's own arguments; an unknown option is bad input like any other."""
+        for word in args:
+            if any("\ud800" <= letter <= "\udfff" for letter in word):
+                fail(ctx, f"argument {word!r}: expected UTF-8 text, got other bytes; rename it", 2)
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:

@@ -6,12 +6,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import msgspec
+
 from audit.record import CaseResult, Change, Finding, Plan, Record, Summary
 
 CLEAN, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
 Standing = Literal["failed", "unclear", "accepted", "passed"]
 _UNCOMPARABLE = ("weaker audit", "other claim", "absent")
+
+
+def annotated(record: Record, notes: Sequence[Finding]) -> Record:
+    """The record with what was found before it ran, each finding at its case."""
+    results = []
+    for result in record.results:
+        command = record.planned(result.name).reproduce
+        own = [note for note in notes if note.case == result.name]
+        found = tuple(msgspec.structs.replace(note, reproduce=command) for note in own)
+        results.append(msgspec.structs.replace(result, findings=(*found, *result.findings)))
+    summary = summarise(record.plan, results)
+    return msgspec.structs.replace(record, results=tuple(results), summary=summary)
 
 
 def summarise(

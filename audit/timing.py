@@ -75,7 +75,4 @@ def play_timed(
         rng, started = next(children[side]), time.perf_counter()
         emitted[side].append(play_once(mechanism, inputs[side], rng))
         seconds[side].append(time.perf_counter() - started)
-    return {
-        side: (gather(emitted[side], sizes[side]), np.array(seconds[side]))
-        for side in (True, False)
-    }
+    return {side: (gather(emitted[side]), np.array(seconds[side])) for side in (True, False)}

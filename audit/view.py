@@ -80,6 +80,15 @@ class Views:
                 wanted[:, i] = own[:, where[name]]
         return wanted
 
+    def shaped(self, name: str, shape: tuple[int, ...]) -> Floats:
+        """The column of that name and shape of a trial; NaN for entries that are not there."""
+        column = self.columns.get(name)
+        if column is not None and column.shape[1:] == shape:
+            return column
+        if not self.columns:
+            return np.full((len(self), *shape), np.nan)
+        return self.matrix(_leaves(name, np.empty((0, *shape)))).reshape(len(self), *shape)
+
     def take(self, rows: Array) -> Views:
         """The views of some trials."""
         return Views(self.form[rows], {k: v[rows] for k, v in self.columns.items()})
@@ -94,14 +103,41 @@ def _leaves(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
 
 def concatenate(first: Views, second: Views) -> Views:
     """The trials of both, one after the other; columns that only one has are NaN in the other."""
-    form = np.concatenate([first.form, second.form])
-    names, others = set(first.columns), set(second.columns)
-    same = names == others and all(first[k].shape[1:] == second[k].shape[1:] for k in first.columns)
-    if same:
-        return Views(form, {k: np.concatenate([first[k], second[k]]) for k in first.columns})
-    leaves = tuple(dict.fromkeys(first.names + second.names))
-    both = np.concatenate([first.matrix(leaves), second.matrix(leaves)])
-    return Views(form, {name: both[:, i] for i, name in enumerate(leaves)})
+    return joined([first, second])
+
+
+def joined(parts: Sequence[Views]) -> Views:
+    """The trials of all parts, one after the other; columns that a part lacks are NaN there.
+
+    Every leaf keeps its name and every trial its numbers, whatever stands beside it. Columns stay
+    in the parts' order where that is the same, else they are sorted; where their shapes differ,
+    every leaf becomes a column.
+    """
+    form = np.concatenate([part.form for part in parts])
+    if not _agree(parts):
+        parts = [_in_leaves(part) for part in parts]
+    orders = {tuple(part.columns) for part in parts}
+    shapes = {name: c.shape[1:] for part in parts for name, c in part.columns.items()}
+    names = shapes if len(orders) == 1 else sorted(shapes)
+    return Views(
+        form,
+        {k: np.concatenate([part.shaped(k, shapes[k]) for part in parts]) for k in names},
+    )
+
+
+def _agree(parts: Sequence[Views]) -> bool:
+    """Whether columns of one name have one shape, and no column is a leaf of another."""
+    shapes = {(name, c.shape[1:]) for part in parts for name, c in part.columns.items()}
+    names = {name for name, _ in shapes}
+    if len(names) < len(shapes):
+        return False
+    entries = (leaf for part in parts for leaf in part.names if leaf not in part.columns)
+    return len({tuple(part.columns) for part in parts}) == 1 or names.isdisjoint(entries)
+
+
+def _in_leaves(views: Views) -> Views:
+    matrix = views.matrix()
+    return Views(views.form, {name: matrix[:, i] for i, name in enumerate(views.names)})
 
 
 def collect(emitted: Any, n: int) -> Views:

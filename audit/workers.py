@@ -75,7 +75,8 @@ class Workers:
         Raises:
             UsageError: When not even one task at a time keeps within the limit of memory.
         """
-        if self.jobs == 1 or len(tasks) <= 1 or seconds < _WORTH_A_POOL:
+        small = seconds < _WORTH_A_POOL and self.backend not in ENGINES
+        if self.jobs == 1 or len(tasks) <= 1 or small:
             return self._here(tasks)
         if self.footprint.limited:
             return self._within(tasks)

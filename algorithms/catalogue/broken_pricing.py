@@ -160,6 +160,20 @@ BROKEN_PRICING: dict[str, Entry] = {
         reference=False,
         summary="the policy of pricing/policy-anticipating, own price in view: no plain DP",
     ),
+    "broken/policy-own-price-households": Entry(
+        "algorithms.pricing.contexts:policy_on",
+        {
+            "source": "savings",
+            "customers": 3072,
+            "stretch": 1.6,
+            "preset": "households",
+            "view": "prices_all",
+            "accounting": "joint",
+        },
+        role="control",
+        reference=False,
+        summary="the policy of pricing/policy-households, own price in view: no plain DP",
+    ),
     "broken/policy-quiet": Entry(
         "algorithms.pricing.policy:PrivatePricing",
         {

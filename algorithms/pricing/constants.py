@@ -117,6 +117,7 @@ _WEAK: Mapping[str, Any] = {
     "sigma": 0.5,
     "prices": 801,
 }
+_REAL: Mapping[str, Any] = {"cap": 7, "ridge_mle": 3.0, "sigma": 8.0, "nu": 16.0}
 PRESETS: Mapping[str, Constants] = MappingProxyType(
     {
         "working": Constants(),
@@ -152,6 +153,21 @@ PRESETS: Mapping[str, Constants] = MappingProxyType(
             radius=20.0,
             sigma=1.0,
             nu=8.0,
+        ),
+        # For real customers (`algorithms.pricing.contexts`), who look much like one another.
+        "households": Constants(**_REAL, rounds=3072, wide=4, explore=400, ridge_cov=75.0),
+        "patients": Constants(
+            **{**_REAL, "sigma": 7.0}, rounds=4096, wide=5, explore=1300, ridge_cov=45.0
+        ),
+        "shoppers": Constants(
+            rounds=660,
+            wide=5,
+            explore=150,
+            cap=7,
+            ridge_cov=10.0,
+            ridge_mle=2.0,
+            sigma=1.2,
+            nu=10.0,
         ),
         "faint": Constants(**_WEAK, rounds=300, explore=100, cap=3, nu=0.7),
         "lone": Constants(**_WEAK, rounds=230, explore=200, cap=1, nu=1.0),

@@ -170,7 +170,7 @@ def policy_on(
         **parameters: Further parameters of `PrivatePricing`.
 
     Raises:
-        UsageError: For an unknown source, fewer than three customers, or a vacuous policy.
+        UsageError: For an unknown source or fewer than three customers.
     """
     x = stretch * _first(source, customers).contexts
     x = x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True))
@@ -178,7 +178,7 @@ def policy_on(
     policy = PrivatePricing(changes={**(changes or {}), **sizes}, **parameters)
     uniforms = np.random.default_rng(policy.market_seed).random(customers)
     data = {"contexts": x, "valuations": draw_valuations(x, truth(x.shape[1]), uniforms)}
-    return replace(policy, inputs=tuple(policy.pairs_on(data)))
+    return replace(policy, data=data)
 
 
 def _first(source: str, customers: int) -> Table:

@@ -105,7 +105,12 @@ class GlmUcb:
 
     def course(self, market: Market, n: int, rng: np.random.Generator) -> Course:
         """Prices and outcomes of `n` trials on a market."""
-        return play(self.public, market, _Scheduled(self.public, market, n, rng, keep=False), n)
+        return play_openly(self.public, market, n, rng)
+
+
+def play_openly(public: Constants, market: Market, n: int, rng: np.random.Generator) -> Course:
+    """Prices and outcomes of `n` trials whose releases are exact."""
+    return play(public, market, _Scheduled(public, market, n, rng, keep=False), n)
 
 
 class _Scheduled(Drawn):

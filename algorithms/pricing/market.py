@@ -96,16 +96,18 @@ def draw_valuations(contexts: Floats, theta: Floats, uniforms: Floats) -> Floats
 
     Args:
         contexts: Shape (T, k).
-        theta: (a, b), shape (2k,); ``x^T b`` must be positive.
+        theta: (a, b), shape (2k,); ``x^T b`` must be positive, or 0 for a customer to whom the
+            price does not matter: they buy always or never.
         uniforms: In (0, 1), shape (..., T).
 
     Returns:
         Shape (..., T).
     """
     base, slope = np.split(theta, 2)
-    return np.asarray(
-        (contexts @ base - math.sqrt(2) * special.logit(uniforms)) / (contexts @ slope), dtype=float
-    )
+    taste, pull = contexts @ base - math.sqrt(2) * special.logit(uniforms), contexts @ slope
+    indifferent = np.where(taste > 0, ALWAYS, NEVER)
+    priced = taste / np.where(pull > 0, pull, 1.0)
+    return np.asarray(np.where(pull > 0, priced, indifferent), dtype=float)
 
 
 def sample_market(rounds: int, wide: int = 2, seed: int = 1) -> dict[str, Floats]:

@@ -75,7 +75,7 @@ class PrivatePricing:
         allow_vacuous: Play a policy that refreshes nothing or never leaves the price ceiling.
         noise_factor: Multiplies all noise and leaves the claim as it is.
         probes: Who comes after the exploration (`algorithms.pricing.market.probed`).
-        inputs: Pairs to play instead of those of the test market.
+        data: ``contexts`` and ``valuations`` to play instead of the test market.
 
     Raises:
         UsageError: For a parameter out of its range.
@@ -91,7 +91,7 @@ class PrivatePricing:
     allow_vacuous: bool = False
     noise_factor: float = 1.0
     probes: str = "none"
-    inputs: tuple[Pair, ...] = ()
+    data: Mapping[str, Floats] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _require(self.view in VIEWS, f"one of {', '.join(VIEWS)}", view=self.view)
@@ -159,24 +159,12 @@ class PrivatePricing:
         return ("transcript", "output") if self.view == "transcript" else ()
 
     def pairs(self) -> Sequence[Pair]:
-        """A customer of the test market replaced, after checking that the policy does anything.
+        """A customer of the market replaced, after checking that the policy does anything there.
 
         Raises:
             UsageError: For a vacuous policy, unless `allow_vacuous`.
         """
-        if self.inputs:
-            return self.inputs
-        data = sample_market(self.public.rounds, self.public.wide, self.market_seed)
-        return self.pairs_on(probed(data, self.probes, self.public.explore))
-
-    def pairs_on(self, data: Mapping[str, Floats]) -> Sequence[Pair]:
-        """The same customer replaced in another market: ``contexts`` and ``valuations``.
-
-        Raises:
-            UsageError: For a vacuous policy, unless `allow_vacuous`.
-        """
-        self._refuse_vacuous(data)
-        return tuple(replacements(self.public, data, self.customer, self.view))
+        return self._pairs
 
     def regime(self, data: Mapping[str, Any], n: int = _PROBE) -> Regime:
         """What the policy does on `data`, from `n` trials of their own."""
@@ -256,6 +244,15 @@ class PrivatePricing:
 
         return {**curves(self, horizons, epsilons, runs, seed)}
 
+    @cached_property
+    def _pairs(self) -> tuple[Pair, ...]:
+        data = self.data
+        if data is None:
+            data = sample_market(self.public.rounds, self.public.wide, self.market_seed)
+        data = probed(data, self.probes, self.public.explore)
+        self._refuse_vacuous(data)
+        return tuple(replacements(self.public, data, self.customer, self.view))
+
     def _markets(self, pair: Pair) -> tuple[Market, Market]:
         return market_of(pair.left, self.public), market_of(pair.right, self.public)
 
@@ -280,7 +277,7 @@ class PrivatePricing:
         if found.vacuous and not self.allow_vacuous:
             raise UsageError(f"{found}. Lower the ridges, explore more, or set allow_vacuous")
         if found.vacuous:
-            warnings.warn(str(found), UserWarning, stacklevel=3)
+            warnings.warn(str(found), UserWarning, stacklevel=4)
 
 
 def _columns(course: Course, drawn: Drawn) -> dict[str, Floats]:

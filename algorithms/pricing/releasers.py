@@ -165,16 +165,18 @@ def log_determinants(public: Constants, entries: Floats, where: tuple[Rows, Rows
         above = (min(i, j), max(i, j))
         known = cells[above[0]][above[1]]
         cells[above[0]][above[1]] = (known + entry) / 2 if known.size else entry
-    product, positive = np.ones(entries.shape[1]), np.ones(entries.shape[1], dtype=bool)
+    total, positive = np.zeros(entries.shape[1]), np.ones(entries.shape[1], dtype=bool)
     for i in range(d):
         cells[i][i] = cells[i][i] + public.ridge_cov
     for i in range(d):
         pivot = cells[i][i]
         positive &= pivot > 0
-        product = product * pivot
-        safe = np.where(pivot > 0, pivot, 1.0)
+        # A trial is lost at its first such pivot; dividing by infinity leaves its cells alone, by
+        # anything small they would be squared at every further step.
+        safe = np.where(positive, pivot, np.inf)
+        total += np.log(np.where(positive, pivot, 1.0))
         for j in range(i + 1, d):
             ratio = cells[i][j] / safe
             for k in range(j, d):
                 cells[j][k] = cells[j][k] - ratio * cells[i][k]
-    return np.where(positive, np.log(np.where(positive, product, 1.0)), -np.inf)
+    return np.where(positive, total, -np.inf)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy import special
 
 from algorithms.pricing.constants import Constants
-from algorithms.pricing.glm_ucb import GlmUcb
+from algorithms.pricing.glm_ucb import play_openly
 from algorithms.pricing.market import Market, draw_contexts, draw_valuations, truth
 from algorithms.pricing.policy import PrivatePricing
 from algorithms.pricing.releasers import Drawn
@@ -96,8 +96,7 @@ def yardsticks(public: Constants, trials: int, seed: int = 0) -> tuple[Point, Po
     """GLM-UCB without privacy, the best fixed price, and random prices, on such markets."""
     rng = np.random.default_rng(seed)
     market = _market(public, trials, rng)
-    open_ = GlmUcb(rounds=public.rounds, explore=min(public.explore, 100), bonus=0.5)
-    course = open_.course(market, trials, rng)
+    course = play_openly(_without_privacy(public), market, trials, rng)
     fixed = np.repeat(public.grid[:, None], public.rounds, axis=1)
     drawn = public.grid[rng.integers(public.prices, size=(trials, public.rounds))]
     found = [regret(public, market.contexts, prices) for prices in (course.prices, fixed, drawn)]
@@ -106,6 +105,20 @@ def yardsticks(public: Constants, trials: int, seed: int = 0) -> tuple[Point, Po
         _point("glm-ucb", public, math.inf, found[0], course.calls),
         _point("fixed", public, math.inf, found[1].min(keepdims=True), none),
         _point("random", public, 0.0, found[2], none),
+    )
+
+
+def _without_privacy(public: Constants) -> Constants:
+    """Constants of GLM-UCB on the same customers and prices."""
+    return replace(
+        public,
+        explore=min(public.explore, 100),
+        cap=public.rounds,
+        bonus=0.5,
+        ridge_cov=1.0,
+        ridge_mle=1.0,
+        sigma=0.0,
+        nu=0.0,
     )
 
 

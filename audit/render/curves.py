@@ -15,7 +15,6 @@ import numpy.typing as npt
 from scipy import special
 
 from audit.claim import AnyClaim, ApproxDp, PureDp
-from audit.errors import UsageError
 from audit.record import CaseResult, Choice
 from audit.render.sentences import of_one_run
 
@@ -192,10 +191,4 @@ def _testimony(result: CaseResult) -> tuple[Choice | None, npt.NDArray[np.int64]
     choice = result.choice
     if choice is None:
         return None, np.zeros((2, 0), dtype=np.int64)
-    if not len(choice.posterior) == len(choice.guess) == len(choice.edges) + 1:
-        raise UsageError(
-            f"record, case {result.name[:100]!r}: expected one posterior and one guess per score"
-            f" bin and one edge fewer, got {len(choice.posterior)}, {len(choice.guess)} and"
-            f" {len(choice.edges)}; give a record as `run` wrote it"
-        )
     return choice, result.evidence.total

@@ -12,7 +12,7 @@ from audit.record import CaseResult, PlannedCase
 from audit.render.sentences import claimed_epsilon, of_one_run
 from audit.render.strip import Strip, span
 from audit.render.wording import count, number, one_line, whole
-from audit.sequences import Rounds
+from audit.sequences import SHARE, Rounds
 
 Floats = npt.NDArray[np.float64]
 
@@ -73,7 +73,7 @@ def sequence(rounds: Rounds) -> str:
     values = [v for lines, _, _ in sides for line in lines for v in line]
     strip = Strip(_title("Both sides over the rounds", rounds), _across(rounds), span(values))
     _mark(strip, rounds)
-    shares = rounds.lines[0].startswith("share")
+    shares = rounds.lines[0].startswith(SHARE)
     for lines, ink, dash in sides:
         if not shares:
             strip.band(x, lines[1], lines[2], ink)

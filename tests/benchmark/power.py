@@ -20,7 +20,6 @@ from tests.benchmark.peers import PEERS
 
 ALPHA = 0.05
 TARGET = Path("reports/power.md")
-LARGE = 1_000_000
 PEER_SEEDS = 11
 
 
@@ -155,11 +154,10 @@ def peer_medians(line: Line, seeds: int) -> list[str]:
 
 def measure(line: Line, seeds: int) -> tuple[str, ...]:
     """The cells of a line."""
-    few = min(seeds, max(5, seeds // 10)) if line.runs >= LARGE else seeds
-    repeat = 4 * few if line.unit == "power" else few
+    repeat = 4 * seeds if line.unit == "power" else seeds
     found = np.array([line.measure(seed) for seed in range(repeat)])
     median = float(np.mean(found) if line.unit == "power" else np.median(found))
-    peers = peer_medians(line, min(few, PEER_SEEDS)) if line.scores else [""] * len(PEERS)
+    peers = peer_medians(line, min(seeds, PEER_SEEDS)) if line.scores else [""] * len(PEERS)
     digits = ".0f" if line.unit == "runs" else ".3f"
     truth = "" if line.truth is None else f"{line.truth:.4g}"
     sign = "at most " if line.unit == "runs" else ""

@@ -1,11 +1,14 @@
 """``utility``: tables, the page, and what is refused."""
 
+import math
 import re
 from types import SimpleNamespace
 
 import pytest
 
+from algorithms.catalogue import CATALOGUE
 from audit import read_record
+from audit.mechanism import capability
 from audit.render.regret import picture
 from audit.utility_command import AUDIT_HEADS, HEADS, audits, measure
 from tests.cli.console import audit
@@ -118,3 +121,16 @@ def test_refusals(words, complaint):
     done = audit("utility", *words)
     assert done.code == 2
     assert complaint in done.complaint
+
+
+def offering():
+    named = (name for name in CATALOGUE if name.startswith(("bandits/", "pricing/")))
+    return [name for name in named if capability(CATALOGUE[name].build(), "utility_curves")]
+
+
+def test_every_algorithm_that_offers_curves_can_be_measured():
+    for name in offering():
+        curves = measure(name, [512], [4.0], runs=2, seed=0)
+        points = [point for against in curves.values() for point in against]
+        assert len(points) >= 2
+        assert all(math.isfinite(point.regret) for point in points)

@@ -42,8 +42,8 @@ class Line:
     threats: tuple[str, ...] = ()
     slow: bool = True
 
-    def examine(self, trials: int = 0) -> CaseResult:
-        """Audit it with the seed 0."""
+    def examine(self, trials: int = 0, seed: int = 0, alpha: float = 1e-3) -> CaseResult:
+        """Audit it."""
         return audit.examine(
             self.function,
             claim=self.claim,
@@ -52,4 +52,6 @@ class Line:
             batched=not self.single,
             trials=trials or self.trials,
             threats=self.threats,
+            seed=seed,
+            alpha=alpha,
         )

@@ -6,6 +6,7 @@ the suite cries wolf in at most 2 of 100 changes of the random streams.
 """
 
 import pytest
+from scipy import stats
 
 import audit
 from tests.faults.correct import CORRECT
@@ -41,6 +42,18 @@ def test_a_correct_twin_is_not_refuted_by_many_trials(line):
     """False alarm 1e-3 each."""
     result = line.examine(trials=20_000)
     assert result.verdict in ("unrefuted", "blind"), [f.message for f in result.findings]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", CORRECT, ids=lambda line: line.name)
+def test_a_correct_twin_is_refuted_no_more_often_than_stated(line):
+    """About twenty minutes in all: python -m pytest -m slow tests/faults -k no_more_often
+
+    At the stated rate of .05 a twin exceeds the limit with probability below 1e-6.
+    """
+    found = [line.examine(seed=1 + s, alpha=0.05).verdict for s in range(200)]
+    assert set(found) <= {"refuted", "unrefuted", "blind"}
+    assert found.count("refuted") <= stats.binom.isf(1e-6, 200, 0.05)
 
 
 def test_the_tables_are_large_enough_and_have_unique_names():

@@ -49,7 +49,7 @@ class Stream:
             for left, n in sizes.items()
         }
 
-    def tabulate(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def tabulate(self, left: np.ndarray, right: np.ndarray, order: object) -> np.ndarray:
         return np.stack([left, right])
 
 

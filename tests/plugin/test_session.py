@@ -25,3 +25,12 @@ def test_the_error_rate_of_a_baseline_is_kept(tmp_path, monkeypatch):
     )
     audit_case(CASE, {"trials": 400, "baseline": str(path)}, 1.0)
     assert seen[0].alpha == 0.02
+
+
+def test_a_claim_that_differs_from_the_own_one_is_told():
+    case = CaseConfig(target="bandits/threshold-canary", claim="eps=2")
+    record = audit_case(case, {"trials": 400}, 1.0)
+    assert len(record.results) == 2
+    (told,) = [f for f in record.results[0].findings if f.rule == "DP003"]
+    assert "says 2-DP, the mechanism says 1-DP" in told.message
+    assert told.reproduce

@@ -133,7 +133,7 @@ FINDS = [
     ("laplace", "leaf", 0.97),
     ("laplace", "membership", 0.97),
     ("laplace", "logistic", 0.97),
-    ("laplace", "boosting", 0.9),
+    ("only the sum", "boosting", 0.9),
     ("shared draw", "atoms", 1.0),
     ("shared draw", "leaf", 1.0),
     ("shared draw", "logistic", 0.99),
@@ -161,6 +161,10 @@ def bouts():
         return made[kind]
 
     return bout
+
+
+def test_boosting_leaves_one_number_to_the_events(bouts):
+    assert bouts("laplace").advantage(build("boosting")) == 0
 
 
 @pytest.mark.parametrize(("kind", "name", "least"), FINDS)

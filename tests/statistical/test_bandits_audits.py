@@ -76,11 +76,11 @@ def test_private_variant_is_refuted_no_more_often_than_stated(name):
     mechanism, quick = CATALOGUE[name].build(), ["likelihood", "form", "leaf"]
     results = [
         audit.examine(mechanism, trials=1_000, seed=100 + s, alpha=0.05, attacks=quick)
-        for s in range(25)
+        for s in range(200)
     ]
     refuted = sum(result.verdict == "refuted" for result in results)
-    # At level .05 more than this many of 25 has probability below 1e-6.
-    assert refuted <= stats.binom.isf(1e-6, 25, 0.05)
+    # At level .05 more than this many of 200 has probability below 1e-6.
+    assert refuted <= stats.binom.isf(1e-6, 200, 0.05)
 
 
 @pytest.mark.slow

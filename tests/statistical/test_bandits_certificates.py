@@ -49,17 +49,17 @@ def test_certificates_are_near_and_never_above_over_many_seeds(name):
         check(climbed(name, seed))
 
 
-def oracle(mechanism, pair, trials, alpha):
+def oracle(mechanism, pair, trials, alpha, blocks):
     """Expected bound of an auditor who knows the likelihood ratio and its best threshold.
 
-    The threshold is chosen on half of the runs and valued on the other: else luck would raise it.
+    The threshold is chosen on half of the runs and valued on the other, and the other way round:
+    else luck would raise it.
     """
     rng, delta = np.random.default_rng(7), getattr(mechanism.claim, "delta", 0.0)
-    left, right = (
-        mechanism.log_likelihood_ratio(mechanism.run(pair.side(side), 120_000, rng), pair)
-        for side in (True, False)
-    )
-    scores = np.round(np.stack([left, -right]), 9)
+
+    def played(left):
+        blocks_of = (mechanism.run(pair.side(left), 100_000, rng) for _ in range(blocks))
+        return np.concatenate([mechanism.log_likelihood_ratio(b, pair) for b in blocks_of])
 
     def value(part, cut):
         told = np.abs(part) >= cut
@@ -67,22 +67,28 @@ def oracle(mechanism, pair, trials, alpha):
         counts = [share * trials for share in shares]
         return binomial_epsilon(*counts, alpha, delta=delta, trials=trials)
 
-    choosing, valuing = scores[:, ::2], scores[:, 1::2]
-    cuts = np.unique(np.quantile(np.abs(choosing), 1 - np.geomspace(2e-3, 1, 60)))
-    return value(valuing, max(cuts, key=lambda cut: value(choosing, cut)))
+    scores = np.round(np.stack([played(True), -played(False)]), 9)
+    halves = scores[:, ::2], scores[:, 1::2]
+    found = []
+    for choosing, valuing in (halves, halves[::-1]):
+        cuts = np.unique(np.quantile(np.abs(choosing), 1 - np.geomspace(2e-3, 1, 60)))
+        found.append(value(valuing, max(cuts, key=lambda cut: value(choosing, cut))))
+    return np.mean(found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASES)
 def test_counting_comes_near_the_best_that_counting_could(name):
+    """A small leak at delta > 0 needs many plays and audits: its bounds spread by a seventh."""
     mechanism = CATALOGUE[f"bandits/{name}"].build()
-    trials = 100_000 if name == "batched-exp4-approx" else 200_000
-    aim = max(oracle(mechanism, pair, trials, 1e-3) for pair in mechanism.pairs())
+    small = name == "batched-exp4-approx"
+    trials, blocks, seeds = (100_000, 8, 15) if small else (200_000, 1, 3)
+    aim = max(oracle(mechanism, pair, trials, 1e-3, blocks) for pair in mechanism.pairs())
     found = [
         audit.examine(mechanism, trials=trials, seed=seed, attacks=["likelihood"]).epsilon_lower
-        for seed in range(3)
+        for seed in range(seeds)
     ]
     exact = accountant_epsilon(mechanism, mechanism.pairs(), getattr(mechanism.claim, "delta", 0))
     assert max(found) <= exact
-    # Medians of three were measured at .93 of the oracle's bound and above; the seeds are fixed.
-    assert sorted(found)[1] >= 0.85 * aim
+    # Medians were measured at .87 of the oracle's bound and above; the seeds are fixed.
+    assert np.median(found) >= 0.85 * aim

@@ -4,6 +4,7 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,11 +161,11 @@ def test_savings_agrees_with_wooldridge():
 
 
 def test_the_policy_on_real_customers():
+    policy = policy_on("modechoice", 60, {"explore": 20}, stretch=3.0, view="prices_all")
+    with pytest.raises(UsageError, match="vacuous"):
+        policy.pairs()
     with pytest.warns(UserWarning, match="vacuous"):
-        policy = policy_on(
-            "modechoice", 60, {"explore": 20}, stretch=3.0, allow_vacuous=True, view="prices_all"
-        )
-    (pair,) = policy.pairs()
+        (pair,) = replace(policy, allow_vacuous=True).pairs()
     assert pair.differs == (45,)
     contexts = pair.left["contexts"]
     assert np.linalg.norm(contexts, axis=1).max() <= 1 + 1e-12

@@ -10,6 +10,8 @@ from scipy import optimize
 from algorithms.pricing.constants import PRESETS, Constants, constants
 from algorithms.pricing.glm_ucb import GlmUcb, published_bonus
 from algorithms.pricing.market import (
+    ALWAYS,
+    NEVER,
     PROBES,
     draw_valuations,
     market_of,
@@ -132,6 +134,16 @@ def test_pivots_are_determinants(shape):
     assert 0 < positive.sum() < 300
     np.testing.assert_array_equal(np.isfinite(found), positive)
     np.testing.assert_allclose(found[positive], np.linalg.slogdet(whole[positive])[1], atol=1e-8)
+
+
+def test_determinants_neither_overflow_nor_warn():
+    """A pivot far below zero must not be squared at every later step, nor the product run over."""
+    public = Constants(wide=20, ridge_cov=1.0)
+    where = SHAPES["mirrored"].entries(40)
+    entries = 1e9 * np.random.default_rng(0).normal(size=(len(where[0]), 5))
+    assert np.all(log_determinants(public, entries, where) == -np.inf)
+    large = np.where(where[0] == where[1], 1e9, 0.0)[:, None]
+    assert log_determinants(public, large, where)[0] == pytest.approx(40 * math.log(1e9))
 
 
 def test_float32_prices_differ_rarely_from_float64():
@@ -312,6 +324,8 @@ def test_valuations_follow_the_demand_model():
     chance = 1 / (1 + math.exp(-phi @ theta))
     error = math.sqrt(chance * (1 - chance) / 200_000)
     assert abs(np.mean(drawn >= price) - chance) < 5 * error
+    indifferent = draw_valuations(0 * x, theta, np.array([[0.2], [0.7]]))
+    np.testing.assert_array_equal(indifferent[:, 0], [ALWAYS, NEVER])
 
 
 def test_doublings_bound_the_refreshes():

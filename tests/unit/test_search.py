@@ -311,3 +311,36 @@ def test_a_domain_in_a_configuration(tmp_path, monkeypatch):
     case = f'[[tool.audit.case]]\ntarget = "{target("half_noise")}"\nclaim = "eps=1"\n'
     (tmp_path / "mine.toml").write_text(f"{case}domain = {{bounds = [0, 5], distance = 1}}\n")
     assert command("run", "--config", "mine.toml", "--trials", 600, "--jobs", 1).code == 1
+
+
+def test_vectors_of_answers_move_by_the_distance_and_stay_in_bounds():
+    domain = Domain(bounds=(-1, 4), dimension=5, distance=1)
+    pairs = Proposals().propose(domain, ("replace-one",))
+    assert len(pairs) > 20
+    for pair in pairs:
+        left, right = np.array(pair.left), np.array(pair.right)
+        assert left.shape == right.shape == (5,)
+        assert np.abs(left - right).max() == 1
+        assert min(left.min(), right.min()) >= -1
+        assert max(left.max(), right.max()) <= 4
+    assert any(p.left == [0, 3, 3, 3, 3] and p.right == [-1, 4, 4, 4, 4] for p in pairs)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 1490, 1999])
+def test_the_size_at_which_data_begin_to_raise_is_found(limit):
+    domain, asked = Domain(bounds=(0, 1), sizes=(0, 2000)), []
+
+    def raises(data):
+        asked.append(len(data))
+        return len(data) > limit and data[0] == 1
+
+    (pair,) = Proposals().jumps(domain, ("add-remove",), raises)
+    assert (len(pair.left), len(pair.right)) == (limit, limit + 1)
+    assert set(pair.right) == {1.0}
+    assert len(asked) <= 16
+
+
+def test_data_that_never_or_always_raise_have_no_jump():
+    domain = Domain(bounds=(0, 1), sizes=(0, 2000))
+    assert Proposals().jumps(domain, ("add-remove",), lambda data: True) == ()
+    assert Proposals().jumps(domain, ("replace-one",), lambda data: len(data) > 3) == ()
