@@ -87,7 +87,7 @@ class Views:
             return column
         if not self.columns:
             return np.full((len(self), *shape), np.nan)
-        return self.matrix(_leaves(name, np.empty((0, *shape)))).reshape(len(self), *shape)
+        return self.matrix(_leaves(name, shape)).reshape(len(self), *shape)
 
     def take(self, rows: Array) -> Views:
         """The views of some trials."""
