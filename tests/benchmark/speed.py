@@ -1,7 +1,7 @@
 """How fast it is: ``python -m tests.benchmark.speed`` writes reports/benchmarks.md.
 
 Process times of one core, so that other users of the machine disturb little; wall time only where
-two cores are the subject. ``--only TITLE`` prints one section and writes nothing.
+two cores are the subject. ``--only TITLE`` measures one section again and keeps the others.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import os
 import platform
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -176,10 +175,9 @@ SECTIONS: dict[str, Callable[[], Lines]] = {
 }
 
 
-def written(sections: Sequence[str]) -> Lines:
-    """The report, section by section."""
-    started = time.process_time()
-    yield from (
+def head() -> list[str]:
+    """What stands above the sections."""
+    return [
         "# Benchmarks",
         "",
         "`python -m tests.benchmark.speed` writes this page; times are process times of one core",
@@ -187,26 +185,29 @@ def written(sections: Sequence[str]) -> Lines:
         f"it ({platform.machine()}, numpy {np.__version__}, one BLAS thread). What a change must",
         "not lose are the ratios, which `python -m pytest -m benchmark` checks.",
         "",
-    )
-    for title in sections:
-        yield f"## {title}"
-        yield ""
-        yield from SECTIONS[title]()
-    yield f"The page took {(time.process_time() - started) / 60:.0f} minutes of CPU."
+    ]
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """Title to body of the sections of a page."""
+    parts = page.split("\n## ")[1:]
+    return {title: body for title, _, body in (part.partition("\n") for part in parts)}
 
 
 def main() -> None:
-    """Measure and write, or print one section."""
+    """Measure all sections, or one again, and write the page."""
     parser = argparse.ArgumentParser(description="Speed of the algorithms and of whole audits.")
     parser.add_argument("--only", choices=list(SECTIONS))
     parser.add_argument("--out", type=Path, default=TARGET)
     options = parser.parse_args()
-    lines = []
-    for line in written([options.only] if options.only else list(SECTIONS)):
-        print(line, flush=True)
-        lines.append(line)
-    if not options.only:
-        options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    measured = {}
+    for title in [options.only] if options.only else SECTIONS:
+        measured[title] = "\n" + "\n".join(SECTIONS[title]())
+        print(f"## {title}\n{measured[title]}", flush=True)
+    kept = sections_of(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
+    bodies = {**kept, **measured}
+    page = [f"## {title}\n{bodies[title].rstrip()}\n" for title in SECTIONS if title in bodies]
+    options.out.write_text("\n".join([*head(), *page]), encoding="utf-8")
 
 
 if __name__ == "__main__":
