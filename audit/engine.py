@@ -36,7 +36,8 @@ from audit.summary import summarise
 from audit.workers import Workers
 
 WAVES = (64, 256, 1024, 4096)
-_BLOCKS_PER_TASK = 4
+_FEWEST_BLOCKS, _MOST_BLOCKS, _TASK = 4, 64, 0.1
+"""Blocks of a task, which should take about a tenth of a second: a scheduler has its own costs."""
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "joblib")
 
 
@@ -79,8 +80,10 @@ class _Trial:
     def tasks(self, position: int, up_to: int, seed: int) -> Iterator[Any]:
         """Joblib tasks that play the missing blocks of a wave."""
         planned, blocks = self.case.planned, self.missing(up_to)
-        for start in range(0, len(blocks), _BLOCKS_PER_TASK):
-            some = blocks[start : start + _BLOCKS_PER_TASK]
+        each = max(self.due(up_to), 1e-9) / max(1, len(blocks))
+        count = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, int(_TASK / each)))
+        for start in range(0, len(blocks), count):
+            some = blocks[start : start + count]
             sizes = [planned.blocks[block] for block in some]
             yield delayed(_play_safely)(
                 position, self.scouted.frozen, planned.name, seed, some, sizes

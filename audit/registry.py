@@ -74,6 +74,7 @@ def battery(names: Sequence[str] | None = None) -> tuple[Attack, ...]:
     return tuple(_attribute(known[name])() for name in (names or known))
 
 
+@cache
 def proposer() -> Proposer | None:
     """Who proposes pairs for a domain; None when nobody is installed."""
     made: Proposer | None = next((load(point)() for point in points("audit.inputs")), None)

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 import msgspec
 import numpy as np
@@ -35,7 +34,7 @@ from audit.sequences import Rounds, rounds_of
 from audit.streams import Phase, Side, stream
 from audit.timing import Clock
 from audit.twin import twin_epsilon
-from audit.view import Views, concatenate
+from audit.view import Views, concatenate, joined
 
 STAGES = (0.125, 0.375, 0.5)
 _LEAST = 4
@@ -105,7 +104,7 @@ class _Track:
         """Views of both sides, in calls that need no more memory however large the budget is."""
         sizes = [min(_LARGEST_CALL, per_side - n) for n in range(0, per_side, _LARGEST_CALL)]
         calls = [self.game.play_sides({True: n, False: n}, streams, order) for n in sizes]
-        return [reduce(concatenate, (call[side] for call in calls)) for side in (True, False)]
+        return [joined([call[side] for call in calls]) for side in (True, False)]
 
     def play_exceptions_singly(self) -> None:
         """Once a trial has raised, play each in a call of its own.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,9 @@ class Views:
     def names(self) -> tuple[str, ...]:
         """Names of all leaves (single numbers), in column order."""
         return tuple(
-            leaf for name, column in self.columns.items() for leaf in _leaves(name, column)
+            leaf
+            for name, column in self.columns.items()
+            for leaf in _leaves(name, column.shape[1:])
         )
 
     def matrix(self, names: Sequence[str] | None = None) -> Floats:
@@ -85,17 +87,18 @@ class Views:
             return column
         if not self.columns:
             return np.full((len(self), *shape), np.nan)
-        return self.matrix(_leaves(name, np.empty((0, *shape)))).reshape(len(self), *shape)
+        return self.matrix(_leaves(name, shape)).reshape(len(self), *shape)
 
     def take(self, rows: Array) -> Views:
         """The views of some trials."""
         return Views(self.form[rows], {k: v[rows] for k, v in self.columns.items()})
 
 
-def _leaves(name: str, column: Floats) -> list[str]:
-    if column.ndim == 1:
-        return [name]
-    return [name + "".join(f"[{i}]" for i in index) for index in np.ndindex(column.shape[1:])]
+@lru_cache(maxsize=256)
+def _leaves(name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+    if not shape:
+        return (name,)
+    return tuple(name + "".join(f"[{i}]" for i in index) for index in np.ndindex(shape))
 
 
 def concatenate(first: Views, second: Views) -> Views:

@@ -17,8 +17,9 @@ from audit.cluster import ENGINES, lost
 from audit.errors import MechanismError, UsageError
 from audit.footprint import Footprint, peak
 
-_WORTH_A_POOL = 1.0
-"""Seconds of work below which starting worker processes costs more than it saves."""
+_WORTH_A_POOL = 2.0
+"""Seconds of work below which starting worker processes costs more than it saves: on two cores they
+halve the rest, after most of a second in which they import."""
 _TASKS_AT_ONCE = 8
 
 Progress = Callable[[str, float], None]

@@ -167,18 +167,38 @@ def test_blocks_of_other_code_do_not_count(empty_folder):
     assert len(keys) == 2
 
 
-@pytest.mark.slow
-def test_fifty_kills_at_random_lose_and_double_nothing(uninterrupted):
-    """Every kill comes at a random moment of the run, imports and scouting included."""
-    moments = np.random.default_rng(0).uniform(0.5, 4.0, 50)
-    for moment in moments:
-        process = started(*LONG, "--jobs", 2, "--resume")
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=moment)
+MANY = ("run", *SLOW, "--trials", 150_000, "--no-early-stop")
+
+
+def killed(moment, after_a_block):
+    """Kill a resumed run at a moment, counted from its start or from its first new block."""
+    process = started(*MANY, "--jobs", 2, "--resume", "--out", "out")
+    before, deadline = whole_blocks(), time.monotonic() + 60
+    while after_a_block and whole_blocks() <= before and time.monotonic() < deadline:
+        if process.poll() is not None:  # nothing was left to play
+            break
+        time.sleep(0.002)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=moment)
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-    assert audit(*LONG, "--jobs", 1, "--resume").code == 0
-    assert record().digest() == uninterrupted
+    process.communicate()
+    return whole_blocks()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_fifty_kills_at_random_lose_and_double_nothing():
+    """Half of the kills at a random moment of the run, half just after a block was written."""
+    rng = np.random.default_rng(0)
+    left = [killed(moment, False) for moment in rng.uniform(0.5, 4.0, 25)]
+    left += [killed(moment, True) for moment in rng.uniform(0.0, 0.3, 25)]
+    print("blocks after every kill:", left)
+    assert left == sorted(left)  # what was written stays
+    assert len({*left}) > 10  # and many kills came while blocks were being written
+    assert audit(*MANY, "--jobs", 1, "--resume", "--out", "out").code == 0
+    assert audit(*MANY, "--jobs", 1, "--out", "whole").code == 0
+    assert record().digest() == record("whole").digest()
 
 
 def test_without_resume_a_run_starts_anew():

@@ -22,6 +22,8 @@ PARTS = {
     "bandits": (2, "-m tests.tables.bandits"),
     "pricing": (10, "-m tests.tables.pricing"),
     "utility": (4, "-m tests.tables.utility"),
+    "benchmarks": (8, "-m tests.benchmark.speed"),
+    "scale": (4, "-m tests.benchmark.scale"),
     "power": (12, "-m tests.benchmark.power"),
     "coverage": (60, "-m tests.coverage.table"),
     "validity": (120, "-m tests.coverage.validity"),

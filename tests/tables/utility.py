@@ -12,7 +12,7 @@ from pathlib import Path
 
 from algorithms.catalogue import CATALOGUE
 from algorithms.pricing.utility import at_epsilon
-from audit.engine import Workers, run
+from audit.engine import run
 from audit.files import write_atomically
 from audit.mechanism import Mechanism, capability
 from audit.plan import Request, Settings, make_plan
@@ -20,6 +20,7 @@ from audit.record import Record, write_record
 from audit.registry import battery
 from audit.render.regret import AXES
 from audit.utility_command import HEADS, audits, measure, page, rows
+from audit.workers import Workers
 from tests.tables.reports import line
 
 TARGET = Path("reports/utility.md")

@@ -1,0 +1,133 @@
+"""What a run costs beside mechanism, random numbers and attacks: memory, start, bookkeeping."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from audit import attack, engine, exact, freeze, scout
+from audit.cases import Asked, requests_for, select
+from audit.plan import Settings, make_plan
+from audit.record import Record
+from audit.registry import battery
+from audit.workers import Workers
+
+_MEMORY = """
+import audit
+from audit.footprint import peak
+def noisy(data, n, rng):
+    return data + rng.laplace(size=n)
+audit.examine(noisy, claim=audit.PureDp(epsilon=1.0), pairs=[audit.Pair(0.0, 1.0)], batched=True,
+              trials={trials}, early_stop=False)
+print(peak())
+"""
+
+
+def child(*words: str) -> tuple[str, float, float]:
+    """Output of this Python as a child, its CPU and its wall time in seconds."""
+    before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - clock
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if done.returncode > 1:
+        raise RuntimeError(done.stderr)
+    return done.stdout, spent, wall
+
+
+def memory(trials: int) -> tuple[float, float]:
+    """Peak resident memory in MiB, and CPU seconds, of an audit of so many cheap trials."""
+    out, spent, _ = child("-c", _MEMORY.format(trials=trials))
+    return int(out) / 2**20, spent
+
+
+def starts() -> Iterator[tuple[str, float, float]]:
+    """Commands with their CPU seconds from start to exit, the best of five, and the target."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = ("-m", "audit", "run", "calibration/laplace", "--out", folder)
+        for words, most in ((("-m", "audit", "--help"), 0.3), (small, 1.5)):
+            name = " ".join(w for w in words if w not in ("--out", folder))
+            yield f"python {name}", min(child(*words)[1] for _ in range(5)), most
+
+
+def reference_run(jobs: int = 1) -> Record:
+    """The default run, without its report."""
+    requests = [r for case in select((), ()) for r in requests_for(Asked(case))[0]]
+    plan, cases = make_plan(requests, Settings())
+    return engine.run(plan, cases, Workers(jobs=jobs))
+
+
+class Stopwatch:
+    """Process time in named parts of a run; a part that runs inside another counts for itself."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._inner: list[float] = []
+
+    def watched(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with its time counted for a part."""
+
+        @wraps(function)
+        def call(*words: Any, **options: Any) -> Any:
+            start = time.process_time()
+            self._inner.append(0.0)
+            try:
+                return function(*words, **options)
+            finally:
+                spent = time.process_time() - start
+                own = spent - self._inner.pop()
+                self.seconds[part] = self.seconds.get(part, 0.0) + own
+                if self._inner:
+                    self._inner[-1] += spent
+
+        return call
+
+
+_PARTS = (
+    ("mechanism and random numbers", attack, "play"),
+    ("mechanism and random numbers", attack, "play_singly"),
+    ("mechanism and random numbers", exact, "_play"),
+    ("mechanism and random numbers", scout, "stream"),
+    ("mechanism and random numbers", engine, "stream"),
+    ("scores of attacks, exact likelihoods", freeze, "score_sides"),
+    ("certificate and twin: likelihoods on runs of their own", scout, "climb"),
+    ("certificate and twin: likelihoods on runs of their own", scout, "twin_epsilon"),
+    ("choosing bins, bets and threshold", scout, "freeze"),
+    ("contract tests", scout, "_contract"),
+    ("judging", engine, "judge"),
+    ("everything else", engine, "run"),
+)
+BOOKKEEPING = ("contract tests", "judging", "everything else")
+
+
+def parts() -> dict[str, float]:
+    """Process seconds of the default run by part."""
+    reference_run()  # imports and caches are not of the run
+    watch = Stopwatch()
+    with ExitStack() as stack:
+        for part, owner, name in _PARTS:
+            found = getattr(owner, name)
+            stack.enter_context(mock.patch.object(owner, name, watch.watched(part, found)))
+        for kind in {type(one) for one in battery()}:
+            fitted = watch.watched("fitting attacks", kind.fit)
+            stack.enter_context(mock.patch.object(kind, "fit", fitted))
+        reference_run()
+    return watch.seconds
+
+
+def two_cores(folder: Path) -> tuple[tuple[float, float], tuple[float, float]]:
+    """CPU and wall seconds of a campaign in one process, and in two worker processes."""
+    words = ("-m", "audit", "run", "bandits/batched-*", "pricing/private-cov*", "--no-early-stop")
+    one, two = (
+        child(*words, "--jobs", jobs, "--trials", "60000", "--out", str(folder / jobs))
+        for jobs in ("1", "2")
+    )
+    return one[1:], two[1:]
