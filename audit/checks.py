@@ -76,8 +76,27 @@ def _calls_differ(rows: Floats, groups: int, size: int) -> bool:
     within = ((grouped - means[:, None]) ** 2).sum(axis=(0, 1)) / (groups * (size - 1))
     varies = between > 0
     ratio = np.divide(between, within, out=np.full_like(between, np.inf), where=within > 0)
-    tail = special.fdtrc(groups - 1, groups * (size - 1), ratio[varies])
-    return bool(np.any(tail < LEVEL / values.shape[1]))
+    tail = special.fdtrc(groups - 1, groups * (size - 1), ratio)
+    level = LEVEL / values.shape[1]
+    suspects = values[:, varies & (tail < level)].T.reshape(-1, groups, size)
+    return any(_division(calls) < level for calls in suspects)
+
+
+def _division(calls: Floats) -> float:
+    """Probability that exchangeable trials share out these values among calls as they did.
+
+    No test may call it rarer. It matters for a number that is nearly always the same: where four
+    of the five exceptions fall into one call, the analysis of variance is wrong by thousands.
+
+    Args:
+        calls: One row per call.
+    """
+    kinds, which = np.unique(calls, return_inverse=True)
+    table = np.stack([np.bincount(row, minlength=len(kinds)) for row in which.reshape(calls.shape)])
+    sums = table.sum(axis=0), table.sum(axis=1)
+    ways = sum(special.gammaln(counts + 1).sum() for counts in sums)
+    ways -= special.gammaln(table.sum() + 1) + special.gammaln(table + 1).sum()
+    return float(np.exp(ways))
 
 
 def _average_ties(values: Floats, ranks: Floats) -> Floats:

@@ -157,7 +157,7 @@ PRESETS: Mapping[str, Constants] = MappingProxyType(
         # For real customers (`algorithms.pricing.contexts`), who look much like one another.
         "households": Constants(**_REAL, rounds=3072, wide=4, explore=400, ridge_cov=75.0),
         "patients": Constants(
-            **{**_REAL, "sigma": 7.0}, rounds=4096, wide=5, explore=1300, ridge_cov=45.0
+            **{**_REAL, "sigma": 7.0, "nu": 24.0}, rounds=4096, wide=5, explore=1300, ridge_cov=45.0
         ),
         "shoppers": Constants(
             rounds=660,

@@ -9,6 +9,7 @@ import pytest
 from algorithms.broken.pricing_bugs import BUGS, AsDocumented, broken, documented
 from audit.errors import UsageError
 from audit.view import collect
+from tests.tables import price_limits
 from tests.tables import pricing as tables
 
 GAUSSIAN = [number for number, bug in BUGS.items() if bug.paper is not None]
@@ -102,3 +103,28 @@ def test_every_mistake_in_the_committed_table_is_caught():
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:2] == "| "]
     for row in rows[2:]:
         assert re.search(r"DP0(01|12|13|14)", row[6] + row[8]), row
+
+
+def test_nobody_reads_more_off_prices_than_is_in_the_releases():
+    """Areas of the committed table; above its limit by four standard errors with 3.2e-5 a row."""
+    text = tables.TARGET.read_text().split("## What prices can tell at best")[1]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line[:2] == "| "][2:]
+    assert len(rows) == len(price_limits.PRESETS) * len(price_limits.PAIRS)
+    for row in rows:
+        everything, refreshes, found = (float(row[i]) for i in (4, 6, 7))
+        assert refreshes <= everything
+        assert found <= everything + 0.08, row
+
+
+@pytest.mark.filterwarnings("ignore:PrivatePricing. this policy is vacuous")
+def test_limits_are_those_of_the_releases():
+    policy = price_limits.fooled("lone")
+    replaced, flipped = (policy.pairs()[i] for i in price_limits.PAIRS.values())
+    everything, refreshes = price_limits.limits(policy, flipped, 20)
+    np.testing.assert_array_equal(everything, refreshes)
+    # One call, features of norm between 1/sqrt(2) and 1, noise 1.
+    assert np.all((everything == 0) | (everything >= math.sqrt(0.5)))
+    assert everything.max() <= 1
+    everything, refreshes = price_limits.limits(policy, replaced, 20)
+    assert np.all(refreshes < everything)
+    assert price_limits.area(np.zeros(3)) == pytest.approx(0.5)
