@@ -16,7 +16,17 @@ from tests.records import CLAIMS, one, record_of
 LINES = [
     ["score", "--counts", 560, 190, 555, 195, "--claim", "eps=1.5", "--alpha", 0.01],
     ["score", "--counts", 30, 9, 28, 9, "--claim", "mu=.5", "--canaries", 100, "--seed", 3],
-    ["run", "tests.data.targets:noisy", "--claim", "eps=1", "--pair", "[0]", "[1]", "--trials", 300],
+    [
+        "run",
+        "tests.data.targets:noisy",
+        "--claim",
+        "eps=1",
+        "--pair",
+        "[0]",
+        "[1]",
+        "--trials",
+        300,
+    ],
     ["run", "calibration/laplace", "--sweep", "epsilon=0.1:4:3", "--alpha", 0.01, "--group", 2],
     ["run", "tests.data.targets:noisy", "--claim", "rho=1", "--domain", '{"bounds": [0, 1]}'],
     ["run", "calibration/laplace", "broken/laplace-half-noise", "--shard", "1/2", "--jobs", 1],

@@ -70,7 +70,14 @@ CONFIG = {
 }
 SCORES = "in,score\n" + "".join(f"{i % 2},{(i * 7919) % 101 / 50 - 1}\n" for i in range(60))
 CUSTOMERS = "age,price,bought\n" + "".join(f"{20 + i},{i / 10},{i % 2}\n" for i in range(6))
-WORDS = ("eps=1,delta=1e-6", "order=8,eps=1", "age=0:100,price=0:2", "epsilon=0.1:4:3", "1/3", "[0]")
+WORDS = (
+    "eps=1,delta=1e-6",
+    "order=8,eps=1",
+    "age=0:100,price=0:2",
+    "epsilon=0.1:4:3",
+    "1/3",
+    "[0]",
+)
 BLOCKS = (30, 8)
 
 
