@@ -110,13 +110,13 @@ def _sayable(value: Any) -> bool:
 
 
 def _key(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
         inner = (f"{_key(k)} = {_toml(v)}" for k, v in value.items() if _sayable(v))
         return "{" + ", ".join(inner) + "}"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(v) for v in value if _sayable(v)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return _key(value) if isinstance(value, str) else json.dumps(value)
