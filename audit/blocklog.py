@@ -15,6 +15,7 @@ import msgspec
 
 from audit.errors import UsageError
 from audit.evidence import Counts, Evidence
+from audit.files import named
 from audit.record import PlannedCase
 
 
@@ -51,8 +52,9 @@ class BlockLog:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._stream:
-            self._stream.close()
+        if self._stream and self._path:
+            with named(self._path):
+                self._stream.close()
 
     def blocks(self, planned: PlannedCase, choice: str, bins: int) -> dict[int, Counts]:
         """Blocks of a case that were already finished, whole, under the same choice."""
@@ -68,14 +70,15 @@ class BlockLog:
         """Write finished blocks and hand them to the operating system."""
         if self._path is None:
             return
-        if self._stream is None:
-            self._stream = self._open(self._path)
-        for block, table in counts.items():
-            evidence = Evidence(table.shape[1], {block: table})
-            rows = evidence.to_rows()[str(block)]
-            line = _Line(self._plan, case, choice, table.shape[1], block, rows)
-            self._stream.write(msgspec.json.encode(line) + b"\n")
-        self._stream.flush()
+        with named(self._path):
+            if self._stream is None:
+                self._stream = self._open(self._path)
+            for block, table in counts.items():
+                evidence = Evidence(table.shape[1], {block: table})
+                rows = evidence.to_rows()[str(block)]
+                line = _Line(self._plan, case, choice, table.shape[1], block, rows)
+                self._stream.write(msgspec.json.encode(line) + b"\n")
+            self._stream.flush()
 
     def _open(self, path: Path) -> IO[bytes]:
         """The file, with its first write still to come: a refused run leaves nothing behind."""
@@ -99,6 +102,6 @@ def _read(path: Path) -> list[_Line]:
     for raw in path.read_bytes().splitlines():
         try:
             lines.append(msgspec.json.decode(raw, type=_Line))
-        except (msgspec.DecodeError, msgspec.ValidationError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
     return lines

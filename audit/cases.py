@@ -230,11 +230,12 @@ def read_json(text: str, source: str) -> Any:
         source = text[1:]
         try:
             text = Path(source).read_text(encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{source}: cannot read the JSON: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # no such file, no UTF-8, no name of a file
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"{source}: cannot read the JSON: {why}") from None
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no JSONDecodeError
         raise UsageError(
             f"{source}: expected JSON such as 0.0 or [0, 1]; got {text[:60]!r}: {error}"
         ) from None

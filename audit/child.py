@@ -31,6 +31,7 @@ _KEPT_STDERR = 4096
 _SHOWN_LINES, _SHOWN_CHARACTERS = 5, 300
 _GRACE = 1.0
 _POLL = 0.1
+_PASSES = 50
 _MARK = "DPAUDIT_CHILD"
 _GUARD = 'read -r _; kill -s KILL -- "-$1"'
 
@@ -294,9 +295,23 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill what left the group, where /proc tells: descendants inherit the child's environment."""
+    """Kill what left the group, where /proc tells: descendants inherit the child's environment.
+
+    What forks while it is being killed is met in the next pass.
+    """
     wanted = f"{_MARK}={mark}".encode()
+    for _ in range(_PASSES):
+        found = list(_carrying(wanted))
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if not found:
+            return
+
+
+def _carrying(wanted: bytes) -> Iterator[int]:
+    """Processes with that word in their environment; one that has ended has none."""
     for place in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if wanted in place.read_bytes().split(b"\0"):
-                os.kill(int(place.parent.name), signal.SIGKILL)
+                yield int(place.parent.name)

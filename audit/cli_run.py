@@ -178,7 +178,8 @@ def _config(ctx: click.Context, _param: click.Parameter, value: Path | None) -> 
 def run(ctx: click.Context, /, **options: Any) -> None:
     """Audit targets: catalogue names or patterns, configured cases, module:attr or exec:COMMAND.
 
-    With no target: the cases of [tool.audit] if there are any, else the reference set.
+    With no target: the cases of [tool.audit] if there are any, else the reference set. A target
+    FILE.pin.json plays a stored counterexample; it imports what the file names, as any target.
     """
     from audit import commands, profiles, tool_commands
 
@@ -269,7 +270,10 @@ def accept(record: Path, reasons: tuple[str, ...], expires: str, baseline: Path)
     help="Folder of the files; the current one if omitted.",
 )
 def pin(record: Path, case: str, out: Path) -> None:
-    """Store refuted cases of a record, or one of them, as files that run plays again."""
+    """Store refuted cases of a record, or one of them, as files that run plays again.
+
+    Imports the targets that RECORD names, or starts them: pin only records that you trust.
+    """
     from audit import pins
 
     for path in pins.pin(record, case, out):

@@ -114,7 +114,7 @@ def read_config(path: Path | None) -> Config:
         table = tomllib.loads(chosen.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{chosen}: cannot read the configuration: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{chosen}: expected TOML: {error}") from None
     tool = table.get("tool", {})
     if not isinstance(tool, dict):

@@ -42,10 +42,10 @@ def parse_format(text: str) -> Output:
 
 
 def render_all(record: Record, outputs: Sequence[Output]) -> None:
-    """Render to files, and to stdout where there is no path."""
-    for name, path in outputs:
-        color = path is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        text = render.render(record, name, color=color)
+    """Render to files, and to stdout where there is no path; all of it, or nothing is written."""
+    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    texts = [render.render(record, name, color=color and path is None) for name, path in outputs]
+    for (name, path), text in zip(outputs, texts, strict=True):
         if path is None:
             _print(text)
         else:

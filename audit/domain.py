@@ -116,7 +116,7 @@ def parse_domain(given: Any) -> Domain:
     try:
         decoded = json.loads(given) if isinstance(given, str) else given
         domain = msgspec.convert(decoded, Domain)
-    except (json.JSONDecodeError, RecursionError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise UsageError(
             f"domain: expected JSON such as {{'bounds': [0, 1], 'sizes': [0, 20]}} in double "
             f"quotes; got {str(given)[:60]!r}: {error}"

@@ -125,9 +125,11 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
         summary=summarise(plan, ordered),
         execution=Execution(
             started=started.isoformat(timespec="seconds"),
-            seconds=round(time.perf_counter() - clock, 3),
+            seconds=round(max(0.0, time.perf_counter() - clock), 3),
             jobs=jobs,
-            case_seconds={t.case.planned.name: round(t.seconds, 3) for t in session.trials},
+            case_seconds={
+                t.case.planned.name: round(max(0.0, t.seconds), 3) for t in session.trials
+            },
             complete=complete,
         ),
     )

@@ -37,7 +37,7 @@ class Clock:
             summary=summarise(plan, results),
             execution=Execution(
                 started=self._started.isoformat(timespec="seconds"),
-                seconds=round(time.perf_counter() - self._clock, 3),
+                seconds=round(max(0.0, time.perf_counter() - self._clock), 3),
                 jobs=1,
             ),
         )

@@ -1,11 +1,14 @@
 """Pins: a counterexample that was found, as a small file that ``audit run`` plays again.
 
 A pin is data: the name of the target, the claim, the pair and, where it is simple, the event.
-Nothing in it is executed; the mechanism is looked up as it is for any other target.
+Nothing in it is executed, but the target that it names is imported (or started, if it is a command)
+as for any other word of a command line. So is the target that a record names when it is pinned.
+Read pins and records of strangers before that; all other commands on records import nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -36,6 +39,7 @@ from audit.registry import battery, resolve
 from audit.replay import Finished
 
 SUFFIX = ".pin.json"
+_LONGEST_NAME = 100
 
 
 class PinnedPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +113,7 @@ def pin(path: Path, name: str, out: Path) -> list[Path]:
     if not found:
         raise UsageError(f"{path}: no refuted case to pin{f' called {name!r}' if name else ''}")
     pins = [_pin(r, record.planned(r.name)) for r in found]
-    files = [out / f"{_file_name(made.name)}{SUFFIX}" for made in pins]
+    files = [out / f"{name}{SUFFIX}" for name in _file_names([made.name for made in pins])]
     for file, made in zip(files, pins, strict=True):
         document = msgspec.json.format(msgspec.json.encode(made), indent=2)
         write_atomically(file, document + b"\n")
@@ -120,8 +124,15 @@ def _names(record: Record) -> list[str]:
     return [result.name for result in record.results]
 
 
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.=+-]+", "-", name).strip("-") or "case"
+def _file_names(names: Sequence[str]) -> list[str]:
+    """Names that stay in their folder, fit into any file system, and differ."""
+    plain = [re.sub(r"[^A-Za-z0-9.=+-]+", "-", name).strip("-.") or "case" for name in names]
+    return [
+        short
+        if len(short) <= _LONGEST_NAME and plain.count(short) == 1
+        else f"{short[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        for name, short in zip(names, plain, strict=True)
+    ]
 
 
 def _pin(result: CaseResult, planned: PlannedCase) -> Pin:
@@ -151,7 +162,7 @@ def _pinned_pair(pair: PairSummary, planned: PlannedCase) -> PinnedPair:
         return PinnedPair(label=pair.label, relation=pair.relation, records=records, own=True)
     try:
         left, right = json.loads(pair.left), json.loads(pair.right)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         raise UsageError(
             f"case {planned.name!r}: its pair cannot be pinned, since its inputs are too large or "
             "no plain data; give --pair LEFT RIGHT as JSON"

@@ -142,7 +142,7 @@ def decode(path: Path, kind: Any, what: str) -> Any:
         version = raw.get("schema_version") if isinstance(raw, dict) else None
     except OSError as error:
         raise UsageError(f"{path}: cannot read the {what}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: expected a {what} in JSON: {error}") from None
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 import traceback
@@ -12,10 +13,18 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from audit.errors import AuditError, MechanismError
+from audit.interruption import terminable
 from audit.limits import MEMORY, SECONDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-BAD_PATH = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError)
+BAD_PATH = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.EISDIR),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.ENOENT),
+}
+EXHAUSTED = {
+    *(errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []),
+}
 
 
 class ErrorGroup(click.Group):
@@ -35,21 +44,33 @@ class ErrorGroup(click.Group):
         """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
         same_text_everywhere()
         try:
-            return super().invoke(ctx)
+            with terminable():
+                return super().invoke(ctx)
         except click.exceptions.Exit:
             raise
         except MechanismError as error:
             fail(ctx, error, 3)
-        except (AuditError, click.ClickException, *BAD_PATH) as error:
+        except (AuditError, click.ClickException) as error:
             fail(ctx, error, 2)
         except KeyboardInterrupt:
             fail(ctx, "interrupted", 130)
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
+        except OSError as error:
+            if error.errno in BAD_PATH:
+                fail(ctx, error, 2)
+            if error.errno in EXHAUSTED:
+                fail(ctx, f"{_told(error)}; make room and run again, with --resume after a run", 3)
+            crash(ctx)
         except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
-            traceback.print_exc()
-            fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
+            crash(ctx)
+
+
+def crash(ctx: click.Context) -> NoReturn:
+    """End after an error that nobody expected."""
+    traceback.print_exc()
+    fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
 
 
 def same_text_everywhere() -> None:
@@ -72,9 +93,13 @@ def fail(ctx: click.Context, error: object, code: int) -> NoReturn:
     if isinstance(error, click.ClickException):
         text = error.format_message()
     elif isinstance(error, OSError):
-        text = f"{error.filename}: {error.strerror}"
+        text = _told(error)
     click.echo(f"error: {' '.join(text.split())}", err=True)
     ctx.exit(code)
+
+
+def _told(error: OSError) -> str:
+    return f"{error.filename or 'output'}: {error.strerror}"
 
 
 EXISTING = click.Path(path_type=Path, dir_okay=False)

@@ -241,7 +241,7 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
         positions: The rounds at which the pair differs (0-based): the customer's own.
 
     Raises:
-        UsageError: When the mechanism emits no such column.
+        UsageError: When the mechanism emits no such column, or one without rounds to leave out.
     """
     if view in WHOLE:
         return views
@@ -256,8 +256,14 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
             f"{', '.join(views.columns)} with or without _all, _except, _after"
         )
     column = views[name]
-    rounds = kept_rounds(column.shape[1], which, positions)
-    return Views(views.form, {name: column if which == "all" else column[:, rounds]})
+    if which == "all":
+        return Views(views.form, {name: column})
+    if column.ndim < 2:
+        raise UsageError(
+            f"view {view!r}: column {name!r} is one number per trial, without rounds to leave "
+            f"out; audit {name!r}"
+        )
+    return Views(views.form, {name: column[:, kept_rounds(column.shape[1], which, positions)]})
 
 
 def kept_rounds(total: int, which: str, positions: Sequence[int]) -> Array:

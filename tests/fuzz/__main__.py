@@ -25,12 +25,12 @@ def main() -> int:
     given = parser.parse_args()
     targets = dict(chosen(tuple(given.targets)))
     whole = sum(target.weight for target in targets.values())
-    failures = 0
+    failures, keep = 0, given.keep.absolute()
     print(f"{'target':<26}{'inputs':>9}{'accepted':>9}{'refused':>9}{'found':>6}{'CPU s':>8}")
     with guarded():
         for name, target in targets.items():
             count, clock = round(given.inputs * target.weight / whole), time.process_time()
-            told = fuzz(name, target, count, given.seed, given.keep)
+            told = fuzz(name, target, count, given.seed, keep)
             failures += told.found
             seconds = time.process_time() - clock
             print(

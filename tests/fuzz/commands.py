@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import partial
 from pathlib import Path
 
@@ -53,9 +52,9 @@ def play(given: str, words: tuple[str, ...], writes: tuple[str, ...], data: byte
     Path(given).write_bytes(data)
     if "good.json" in words:
         Path("good.json").write_bytes(encode(small_record()))
-    before = set(os.listdir())
+    before = set(Path().iterdir())
     outcome = audit(*words)
-    new = set(os.listdir()) - before
+    new = {path.name for path in set(Path().iterdir()) - before}
     assert outcome.code in DOCUMENTED, f"exit code {outcome.code}: {outcome.err}"
     assert "Traceback" not in outcome.err, outcome.err
     assert "report it" not in outcome.err, outcome.err

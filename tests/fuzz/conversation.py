@@ -96,9 +96,11 @@ def speaking(said: bytes) -> Iterator[None]:
     def borrowed(*_: object) -> Iterator[Parrot]:
         yield parrot
 
-    with mock.patch.object(remote, "borrowed", borrowed):
-        with mock.patch.object(isolate, "borrowed", borrowed):
-            yield
+    with (
+        mock.patch.object(remote, "borrowed", borrowed),
+        mock.patch.object(isolate, "borrowed", borrowed),
+    ):
+        yield
 
 
 def make(rng: Random) -> bytes:

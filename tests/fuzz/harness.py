@@ -23,7 +23,6 @@ from tests.fuzz.targets import REFUSALS, Target
 
 CPU_SECONDS, SECONDS = 15.0, 120.0
 MEMORY = 6 * 2**30
-_SHOWN = 3
 
 
 class HangError(BaseException):
@@ -71,24 +70,26 @@ def guarded() -> Iterator[None]:
 
 
 def fuzz(name: str, target: Target, count: int, seed: int, keep: Path) -> Told:
-    """Play inputs 0 to `count` of a target; undocumented endings are printed and kept."""
-    told, keep = Told(), keep if keep.is_absolute() else Path(os.environ.get("PWD", "."), keep)
+    """Play inputs 0 to `count` of a target; the first of each kind of find is kept as a file."""
+    told = Told()
     for number in range(count):
         data = target.make(Random(f"{seed}/{name}/{number}"))
         how = ending(target, data)
-        if how == "accepted":
-            told.accepted += 1
-        elif how == "refused":
-            told.refused += 1
-        else:
-            kind = how.strip().splitlines()[-1][:160]
-            told.kinds[kind] += 1
-            if told.kinds[kind] == 1:
-                keep.mkdir(parents=True, exist_ok=True)
-                mark = hashlib.sha256(data).hexdigest()[:12]
-                (keep / f"{name.replace(' ', '_')}-{mark}").write_bytes(data)
-                (keep / f"{name.replace(' ', '_')}-{mark}.txt").write_text(how, errors="replace")
+        told.accepted += how == "accepted"
+        told.refused += how == "refused"
+        if how not in ("accepted", "refused"):
+            kind = [line for line in how.splitlines() if "Error" in line][-1:] or [how[-80:]]
+            told.kinds[kind[0]] += 1
+            if told.kinds[kind[0]] == 1:
+                _keep(keep / name.replace(" ", "_"), data, how)
     return told
+
+
+def _keep(folder: Path, data: bytes, how: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = hashlib.sha256(data).hexdigest()[:12]
+    (folder / mark).write_bytes(data)
+    (folder / f"{mark}.txt").write_text(how, encoding="utf-8", errors="replace")
 
 
 def ending(target: Target, data: bytes) -> str:
@@ -107,7 +108,8 @@ def ending(target: Target, data: bytes) -> str:
         return traceback.format_exc()
     finally:
         _watch(0, 0)
-        assert os.listdir("..") == [Path.cwd().name], "a file outside of the folder"
+        here = Path.cwd()
+        assert list(here.parent.iterdir()) == [here], "a file outside of the folder"
 
 
 def _watch(seconds: float, cpu_seconds: float) -> None:
@@ -118,4 +120,4 @@ def _watch(seconds: float, cpu_seconds: float) -> None:
 
 def _empty() -> None:
     for entry in os.scandir():
-        shutil.rmtree(entry) if entry.is_dir() else os.unlink(entry)
+        shutil.rmtree(entry) if entry.is_dir() else Path(entry).unlink()

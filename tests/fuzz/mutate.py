@@ -19,11 +19,12 @@ TEXTS = (
     *("output", "prices_after", "DP001", "refuted", "one-run", "2026-02-30", "subject", "::error"),
     *("os:getcwd", "sys:exit", "exec:false", "builtins:print", "tests.data.targets:noisy"),
 )
-TOKENS = tuple(t.encode("utf-8", "surrogatepass") for t in TEXTS) + (
+TOKENS = (
+    *(text.encode("utf-8", "surrogatepass") for text in TEXTS),
     *(b"[", b"]" * 9, b"{", b"}", b'"', b",", b",,", b"\n", b"\r", b"\xff\xfe", b"\xef\xbb\xbf"),
     *(b"null", b"NaN", b"Infinity", b"-", b"1e400", b"[" * 5_000, b"'''", b"#", b"=", b"0x", b";"),
 )
-Path = tuple[Any, ...]
+Place = tuple[Any, ...]
 
 
 def mutated_document(value: Any, rng: Random) -> Any:
@@ -73,20 +74,20 @@ def as_toml(table: dict[str, Any]) -> bytes:
     return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
-def _places(value: Any, path: Path = ()) -> Any:
+def _places(value: Any, path: Place = ()) -> Any:
     yield path
     if isinstance(value, dict | list):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _places(part, (*path, key))
 
 
-def _at(value: Any, path: Path) -> Any:
+def _at(value: Any, path: Place) -> Any:
     for key in path:
         value = value[key]
     return value
 
 
-def _change(parent: Any, key: Any, whole: Any, places: list[Path], rng: Random) -> None:
+def _change(parent: Any, key: Any, whole: Any, places: list[Place], rng: Random) -> None:
     what, old = rng.randrange(8), parent[key]
     if what > 5 and isinstance(old, int | float):
         parent[key] = rng.choice((-old, old + 1, old * 2, old / 3, old * 1000, bool(old)))
@@ -109,13 +110,13 @@ def _sayable(value: Any) -> bool:
 
 
 def _key(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
         inner = (f"{_key(k)} = {_toml(v)}" for k, v in value.items() if _sayable(v))
         return "{" + ", ".join(inner) + "}"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(v) for v in value if _sayable(v)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return _key(value) if isinstance(value, str) else json.dumps(value)

@@ -11,12 +11,12 @@ from unittest import mock
 
 import pytest
 
-from tests.fuzz import mutate, targets
+from tests.fuzz import targets
 from tests.fuzz.harness import ending, guarded
 from tests.fuzz.targets import TARGETS
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
-FEW = {name: 3 if name.startswith("command") else 40 for name in TARGETS}
+FEW = {name: min(60, max(3, target.weight)) for name, target in TARGETS.items()}
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -29,9 +29,10 @@ def test_every_input_ends_as_documented(name: str) -> None:
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_once_went_wrong_ends_as_documented(path: Path) -> None:
-    data = path.read_bytes()
+    name = path.parent.name.replace("_", " ")
     with guarded():
-        assert ending(TARGETS[path.parent.name], data) in ("accepted", "refused")
+        told = ending(TARGETS[name], path.read_bytes())
+    assert told == ("accepted" if name == "log" else "refused")  # lines of a log are left out
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -42,8 +43,7 @@ def test_the_seeds_are_good_inputs(name: str) -> None:
         mock.patch.object(targets, "mutated_bytes", lambda data, _: data),
         mock.patch.object(targets.conversation, "mutated_document", lambda value, _: value),
         mock.patch.object(targets.conversation, "mutated_bytes", lambda data, _: data),
-        mock.patch.object(targets.conversation, "foreign", mutate.foreign),
         guarded(),
     ):
-        told = [ending(TARGETS[name], TARGETS[name].make(Random(i))) for i in range(6)]
-    assert "accepted" in told, told
+        told = (ending(TARGETS[name], TARGETS[name].make(Random(i))) for i in range(6))
+        assert "accepted" in told

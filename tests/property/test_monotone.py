@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
@@ -13,10 +13,8 @@ COUNTS = st.integers(0, 5_000)
 ALPHAS = st.sampled_from([0.2, 0.05, 1e-3, 1e-6])
 DELTAS = st.sampled_from([0.0, 1e-6, 1e-3, 0.05])
 EPSILONS = st.floats(0.0, 20.0)
-FEW = settings(max_examples=60, deadline=None)
 
 
-@FEW
 @given(COUNTS, COUNTS, ALPHAS, DELTAS)
 def test_binomial_epsilon_grows_with_right_and_falls_with_wrong_guesses(
     right: int, wrong: int, alpha: float, delta: float
@@ -30,7 +28,6 @@ def test_binomial_epsilon_grows_with_right_and_falls_with_wrong_guesses(
     assert 0 <= here <= bounds.LARGEST_EPSILON
 
 
-@FEW
 @given(COUNTS, COUNTS, DELTAS)
 def test_more_certainty_or_a_larger_delta_certify_less(
     right: int, wrong: int, delta: float
@@ -42,7 +39,6 @@ def test_more_certainty_or_a_larger_delta_certify_less(
     assert certified(0.05, delta) <= certified(0.05, 0.0) + 1e-9
 
 
-@FEW
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=8), DELTAS
 )
@@ -61,7 +57,6 @@ def test_the_walk_never_certifies_more_than_the_best_of_its_stops(
     assert wealth >= -np.log(0.05) - 1e-6
 
 
-@FEW
 @given(st.floats(0.001, 0.999), EPSILONS, st.floats(0, 1))
 def test_a_pure_bet_never_has_a_positive_mean_under_the_null(
     posterior: float, epsilon: float, share: float
@@ -72,7 +67,6 @@ def test_a_pure_bet_never_has_a_positive_mean_under_the_null(
     assert np.all(bets @ [p, 1 - p] <= 1 + 1e-9)
 
 
-@FEW
 @given(
     st.lists(st.floats(0.001, 0.999), min_size=1, max_size=6),
     st.floats(0.0, 8.0),

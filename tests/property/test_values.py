@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -15,7 +15,6 @@ from audit.evidence import Evidence, tabulate
 from audit.quantise import grid_of, round_scores
 from audit.view import Raised, collect
 
-FEW = settings(max_examples=60, deadline=None)
 CLAIMS: st.SearchStrategy[AnyClaim] = st.one_of(
     st.builds(PureDp, epsilon=st.floats(0.01, 20)),
     st.builds(ApproxDp, epsilon=st.floats(0.01, 20), delta=st.floats(0, 0.5)),
@@ -46,14 +45,12 @@ OUTPUTS = st.recursive(
 )
 
 
-@FEW
 @given(CLAIMS, st.floats(0, 25), st.floats(0, 25))
 def test_profiles_decrease_between_zero_and_one(claim: AnyClaim, e: float, f: float) -> None:
     low, high = sorted((e, f))
     assert 0 <= claim.delta_at(high) <= claim.delta_at(low) + 1e-15 <= 1 + 1e-15
 
 
-@FEW
 @given(CLAIMS, st.floats(0, 1), st.floats(0, 10))
 def test_no_point_of_the_curve_contradicts_the_profile(
     claim: AnyClaim, alarm: float, e: float
@@ -62,7 +59,6 @@ def test_no_point_of_the_curve_contradicts_the_profile(
     assert 1 - miss <= math.exp(e) * alarm + claim.delta_at(e) + 1e-9
 
 
-@FEW
 @given(CLAIMS, st.floats(1e-7, 0.9))
 def test_epsilon_at_inverts_delta_at(claim: AnyClaim, delta: float) -> None:
     epsilon = claim.epsilon_at(delta)
@@ -70,7 +66,6 @@ def test_epsilon_at_inverts_delta_at(claim: AnyClaim, delta: float) -> None:
         assert claim.delta_at(epsilon) <= delta
 
 
-@FEW
 @given(TABLES, TABLES, TABLES)
 def test_evidence_is_a_commutative_monoid(
     a: dict[int, Any], b: dict[int, Any], c: dict[int, Any]
@@ -86,7 +81,6 @@ def test_evidence_is_a_commutative_monoid(
     assert (one + two).total.tolist() == (one.total + two.total).tolist()
 
 
-@FEW
 @given(
     hnp.arrays(np.float64, st.integers(0, 20), elements=st.floats(width=64)),
     st.lists(st.floats(-1e6, 1e6), unique=True, max_size=6).map(sorted),
@@ -97,7 +91,6 @@ def test_tabulate_loses_no_score(scores: Any, edges: list[float]) -> None:
     assert counts.sum(axis=1).tolist() == [len(scores), len(scores[:1])]
 
 
-@FEW
 @given(
     hnp.arrays(
         np.float64, (12, 2), elements=st.floats(-1e12, 1e12) | st.sampled_from([np.nan, np.inf])
@@ -115,14 +108,12 @@ def test_rounding_is_idempotent_and_moves_no_value_by_more_than_half_a_step(valu
     assert np.all(np.frexp(grid.steps["c"])[0] == 0.5)
 
 
-@FEW
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
 def test_rounded_scores_keep_their_order(score: float, largest: float) -> None:
     pair = round_scores(np.array([score, score + 1e-3 * max(1.0, largest)]), largest)
     assert pair[0] < pair[1]
 
 
-@FEW
 @given(st.lists(OUTPUTS, min_size=1, max_size=5))
 def test_the_view_of_a_trial_is_its_own(outputs: list[Any]) -> None:
     """Form and numbers of a trial do not depend on the other trials of its block."""

@@ -240,3 +240,11 @@ def test_a_list_that_holds_itself_ends() -> None:
     endless: list[object] = [1.0]
     endless.append(endless)
     assert collect([endless], 1)["value[0]"].tolist() == [1.0]
+
+
+def test_a_column_of_single_numbers_is_a_view_of_its_own():
+    views = collect({"value": np.array([1.0, 2.0]), "other": np.zeros(2)}, 2)
+    for name in ("value", "value_all"):
+        assert list(project(views, name, ()).columns) == ["value"]
+    with pytest.raises(UsageError, match="without rounds to leave out; audit 'value'"):
+        project(views, "value_after", ())
