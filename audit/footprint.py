@@ -45,7 +45,7 @@ class Footprint:
         if not peak():
             raise UsageError("--memory: this system does not tell what a process takes; drop it")
         with contextlib.suppress(OSError):  # what came before this run is not of this run
-            _FORGET.write_text("5")
+            _FORGET.write_text("5", encoding="utf-8", newline="\n")
         return cls(limit)
 
     @property
@@ -85,7 +85,7 @@ class Footprint:
 def peak() -> int:
     """Largest resident memory of this process so far, bytes; 0 where it is not known."""
     try:
-        lines = _STATUS.read_text().splitlines()
+        lines = _STATUS.read_text(encoding="utf-8").splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
         return _peak_elsewhere()

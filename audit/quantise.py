@@ -77,6 +77,7 @@ def _power(x: Floats, bits: int) -> Floats:
 
 
 def _round(x: Floats, step: Floats) -> Floats:
-    rounded: Floats = np.rint(x / step)
-    rounded *= step
+    with np.errstate(over="ignore"):  # the largest doubles become infinite, each always alike
+        rounded: Floats = np.rint(x / step)
+        rounded *= step
     return rounded

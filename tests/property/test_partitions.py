@@ -63,7 +63,7 @@ class Shuffled(Workers):
     order: Random = field(default_factory=lambda: Random(0))
     most: int = 10**9
 
-    def map(self, tasks: Sequence[Any]) -> Iterator[Any]:
+    def map(self, tasks: Sequence[Any], seconds: float = 0.0) -> Iterator[Any]:
         mixed = list(tasks)
         self.order.shuffle(mixed)
         for done, (function, args, kwargs) in enumerate(mixed):
@@ -76,7 +76,7 @@ class Shuffled(Workers):
 @given(st.integers(0, 2**32), st.integers(1, 7), st.lists(st.integers(1, 900), max_size=3))
 def test_tasks_of_any_size_in_any_order(seed: int, blocks: int, waves: list[int]) -> None:
     with (
-        mock.patch.object(engine, "_BLOCKS_PER_TASK", blocks),
+        mock.patch.multiple(engine, _FEWEST_BLOCKS=blocks, _MOST_BLOCKS=blocks),
         mock.patch.object(engine, "WAVES", tuple(sorted(waves))),
     ):
         assert run(*planned(), Shuffled(order=Random(seed))).digest() == expected()
@@ -87,7 +87,7 @@ def test_tasks_of_any_size_in_any_order(seed: int, blocks: int, waves: list[int]
 def test_any_breaks_between(seed: int, blocks: int, breaks: list[int]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(engine, "_BLOCKS_PER_TASK", blocks),
+        mock.patch.multiple(engine, _FEWEST_BLOCKS=blocks, _MOST_BLOCKS=blocks),
     ):
         log = Path(folder) / "blocks.jsonl"
         for most in breaks:

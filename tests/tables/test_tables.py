@@ -29,5 +29,5 @@ def test_every_measured_table_is_written_by_a_part():
     """Files in ``reports/`` that people write by hand are the exceptions."""
     listed = " ".join(command for part in PARTS for command in commands(part))
     for path in FOLDER.glob("*.md"):
-        if path.name != "README.md":
+        if path.stem not in ("README", "soundness", "trust"):
             assert any(name in listed for name in (f".{path.stem}", f"{path.stem}.table"))
