@@ -8,6 +8,7 @@ import pytest
 
 import audit
 from algorithms.broken import pricing, pricing_cov
+from algorithms.broken.pricing_bugs import documented
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,13 @@ def test_noiseless_numbers_are_found_by_looking(twin, position):
     found = audit.examine(code, pairs=(pair,), trials=2000, attacks=("leaf",), alpha=0.01)
     assert found.verdict == "refuted"
     assert "DP001" in {finding.rule for finding in found.findings}
+
+
+@pytest.mark.slow
+def test_redrawn_noise_is_found_by_learning_the_sums():
+    """P2: fresh noise in every sum wears off in their average, whose weights can be learnt."""
+    case = documented("P2", "exact")
+    settings = {"trials": 60_000, "alpha": 0.01, "early_stop": False}
+    found = audit.examine(case, attacks=("logistic",), **settings)
+    assert found.verdict == "refuted"
+    assert case.claim.mu < found.parameter_lower < case.code.mu(case.pairs()[0])
