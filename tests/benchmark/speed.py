@@ -78,6 +78,9 @@ def memory() -> Lines:
 
 def start() -> Lines:
     """CPU from start to exit."""
+    yield f"The best of five, at a load of {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores."
+    yield "Where others fill the caches, importing takes more CPU."
+    yield ""
     rows = [(f"`{name}`", f"{s:.2f} s", f"at most {most:g} s") for name, s, most in costs.starts()]
     yield from table(("command", "CPU, start to exit", "target"), rows)
 
