@@ -87,7 +87,10 @@ def examine(
         trials=trials, alpha=alpha, seed=seed, early_stop=early_stop, threats=tuple(threats)
     )
     plan, cases = make_plan([request], settings)
-    return run(plan, cases, Workers(jobs=jobs, footprint=Footprint.within(memory))).results[0]
+    record = run(plan, cases, Workers(jobs=jobs, footprint=Footprint.within(memory)))
+    if not record.execution.complete:
+        raise KeyboardInterrupt
+    return record.results[0]
 
 
 def assert_unrefuted(mechanism: Any, *, allow_blind: bool = False, **settings: Any) -> CaseResult:

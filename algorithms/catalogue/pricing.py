@@ -107,6 +107,32 @@ PRICING: dict[str, Entry] = {
         reference=False,
         summary="the whole policy on 3,072 real households (needs the extra 'data')",
     ),
+    "pricing/policy-patients": Entry(
+        "algorithms.pricing.contexts:policy_on",
+        {
+            "source": "health",
+            "customers": 4096,
+            "stretch": 4.0,
+            "preset": "patients",
+            "accounting": "joint",
+        },
+        role="informational",
+        reference=False,
+        summary="the whole policy on 4,096 years of real patients (needs the extra 'data')",
+    ),
+    "pricing/policy-shoppers": Entry(
+        "algorithms.pricing.contexts:policy_on",
+        {
+            "source": "apple",
+            "customers": 660,
+            "stretch": 1.6,
+            "preset": "shoppers",
+            "accounting": "joint",
+        },
+        role="informational",
+        reference=False,
+        summary="the whole policy on 660 real shoppers (needs the extra 'data')",
+    ),
     "pricing/linucb-gaussian": Entry(
         "algorithms.pricing.linucb:PrivateLinUcb",
         {"epsilon": 1.0, "delta": 1e-06, "rounds": 16},

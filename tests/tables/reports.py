@@ -30,7 +30,7 @@ from audit.workers import Workers
 FOLDER = Path("reports")
 FAMILIES = ("bandits", "pricing")
 SETTINGS = Settings(trials=20_000, alpha=1e-3, seed=0)
-FEWER = {"pricing/policy-*": 4_000}
+FEWER = {"pricing/policy-patients": 1_000, "pricing/policy-*": 4_000}
 BEGIN, END = "<!-- reference reports: begin -->", "<!-- reference reports: end -->"
 HEADS = (
     "case",
