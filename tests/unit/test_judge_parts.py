@@ -83,7 +83,8 @@ def test_the_profile_shares_its_alpha_over_the_other_deltas() -> None:
     result = judge.judge(plan, planned, choice, evidence)
     profile = dict(result.profile)
     assert [d for d, _ in result.profile] == sorted(judge.PROFILE_DELTAS)
-    assert profile[1e-4] == result.epsilon_lower
+    assert profile[result.delta] == result.epsilon_lower
+    assert (result.delta, result.parameter_lower) == (1e-4, None)
     for delta in (0.0, 1e-6, 1e-5, 1e-3, 1e-2):
         share = planned.shares.profile / 5
         expected = judge.fixed_epsilon(choice, evidence.total, share, delta, evidence.trials)
@@ -252,6 +253,7 @@ def test_one_block_is_enough_to_stop() -> None:
     block = np.array([[0, 0, 0, 10, 90], [90, 10, 0, 0, 0]])
     choice = choice_for(planned.claim)
     assert judge.crossing(planned, choice, Evidence(5, {0: block})) == 1
+    assert len(judge._wealth_path(choice, Evidence(5, {0: block}))) == 1
     assert judge.crossing(planned, choice, Evidence(5, {0: block, 1: block})) == 1
     assert judge.crossing(planned, choice, Evidence(5, {0: block[::-1], 1: 9 * block})) == 2
 
