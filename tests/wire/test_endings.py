@@ -53,7 +53,7 @@ def test_nothing_is_left_when_the_audit_is_ended(kind, number, tmp_path):
     time.sleep(0.5)
     os.kill(process.pid, number)
     code = process.wait(20)
-    assert code == (130 if number == signal.SIGINT else -number)
+    assert code == (-number if number == signal.SIGKILL else 130)
     assert none_left(left), left()
 
 
