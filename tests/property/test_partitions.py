@@ -107,7 +107,6 @@ def test_any_breaks_between(seed: int, blocks: int, breaks: list[int]) -> None:
         ("threading", 2),
         ("loky", 1),
         pytest.param("loky", 2, marks=pytest.mark.slow),
-        pytest.param("multiprocessing", 2, marks=pytest.mark.slow),
     ],
 )
 def test_any_backend(backend: str, jobs: int) -> None:
