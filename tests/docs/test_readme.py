@@ -1,5 +1,6 @@
 """The README does what it says: every file is written, every command run, every name exists."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -196,6 +197,8 @@ def check_part(words):
         assert all(f'"{marker}: ' in declared for marker in markers)
     elif rest[:2] == ["-m", "venv"]:
         assert rest[2] == ".venv"
+    elif rest[:1] == ["-m"]:
+        assert importlib.util.find_spec(rest[1]) is not None
     else:
         assert program == ".venv/bin/pip"
         assert rest[0] == "install"
