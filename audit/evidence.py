@@ -108,6 +108,8 @@ def _table(entries: list[list[int]], bins: int, block: str) -> Counts:
                 f"to {LARGEST_COUNT}, got {entry}"
             )
     rows = np.array(entries, dtype=np.int64).reshape(-1, 3)
+    if len(np.unique(rows[:, 0])) < len(rows):
+        raise UsageError(f"evidence, block {block}: expected every bin once")
     counts = np.zeros((2, bins), dtype=np.int64)
     counts[:, rows[:, 0]] = rows[:, 1:].T
     return counts

@@ -95,4 +95,6 @@ def test_what_is_wrong_with_evidence_is_said() -> None:
     refused = r"block 7: expected \[bin < 2, left, right\] with .* 0 to \d+, got \[0, 1, -1\]$"
     with pytest.raises(UsageError, match=refused):
         Evidence.from_rows(2, {"7": [[0, 1, -1]]})
+    with pytest.raises(UsageError, match=r"^evidence, block 7: expected every bin once$"):
+        Evidence.from_rows(2, {"7": [[0, 1, 1], [0, 2, 2]]})
     assert Evidence.from_rows(2, {"7": [[0, 0, 0]]}).trials == 0
