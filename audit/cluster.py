@@ -7,6 +7,7 @@ again, cannot change a record.
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -84,10 +85,18 @@ def _see(folder: str) -> None:
         sys.path.insert(0, folder)
 
 
+def _require_an_answer(address: str) -> None:
+    """Raise OSError where nothing listens; ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
 def _ray(stack: ExitStack, scheduler: str, jobs: int | None) -> None:
     import ray
     from ray.util.joblib import register_ray
 
+    _require_an_answer(scheduler)
     where = {"address": scheduler} if scheduler else {"num_cpus": jobs}
     paths = {"env_vars": {"PYTHONPATH": str(Path.cwd())}}
     ray.init(**where, runtime_env=paths, log_to_driver=False)
