@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +22,7 @@ import audit
 from algorithms.catalogue import CATALOGUE
 from audit.files import write_atomically
 from tests.coverage.pipeline import ALPHA, Subject, tolerated
+from tests.tables.reports import line
 
 COUNTS = Path("reports/validity.json")
 TARGET = Path("reports/validity.md")
@@ -108,7 +109,7 @@ def read() -> dict[str, dict[str, Any]]:
 def rows(tight: dict[str, Any]) -> list[Sequence[str]]:
     """Lines under `HEADS`, and one for all together."""
     lines = [(name, found["audits"], found["wronged"]) for name, found in tight.items()]
-    lines.append(("all", sum(line[1] for line in lines), sum(line[2] for line in lines)))
+    lines.append(("all", sum(n for _, n, _ in lines), sum(k for _, _, k in lines)))
     return [
         (name, f"{n:,}", str(k), f"{k / n:.4f}", f"{tolerated(n) / n:.4f}") for name, n, k in lines
     ]
@@ -149,7 +150,7 @@ def document(counts: dict[str, dict[str, Any]]) -> str:
         f"1e-4. All {total:,} together would have shown a true rate of {detectable(total):.4f}",
         "with probability .95.",
         "",
-        *_table(HEADS, rows(counts["tight"])),
+        *map(line, (HEADS, ["---"] * len(HEADS), *rows(counts["tight"]))),
         "",
         "## Broken twins",
         "",
@@ -158,15 +159,11 @@ def document(counts: dict[str, dict[str, Any]]) -> str:
         "stopping. *Found out* counts refutations, and densities or noise that refuse their own",
         "statement; the trials include scouting.",
         "",
-        *_table(TWIN_HEADS, twin_rows(counts["broken"])),
+        *map(line, (TWIN_HEADS, ["---"] * len(TWIN_HEADS), *twin_rows(counts["broken"]))),
         "",
         "Written by `python -m tests.coverage.validity`.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _table(heads: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
-    return [f"|{'|'.join(line)}|" for line in (heads, ["---"] * len(heads), *body)]
 
 
 def main() -> None:
