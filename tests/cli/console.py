@@ -75,3 +75,15 @@ def child(*words: object, cwd: Path, code: int | None = None) -> Outcome:
     )
     assert code is None or done.returncode == code, done.stderr
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def started(*words: object) -> subprocess.Popen[str]:
+    """A command under way, in a process group of its own."""
+    return subprocess.Popen(
+        command(*words),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )

@@ -13,7 +13,7 @@ import pytest
 
 from audit import read_record
 from tests.cli.console import GIVEN as CLAIMED
-from tests.cli.console import audit, child, command, environment, run, target
+from tests.cli.console import audit, child, run, started, target
 
 GIVEN = (*CLAIMED, "--attack", "leaf")
 SLOW = (target("slow"), *GIVEN)
@@ -49,17 +49,6 @@ def uninterrupted(tmp_path_factory):
         return record().digest()
     finally:
         os.chdir(here)
-
-
-def started(*words):
-    return subprocess.Popen(
-        command(*words),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def wait_for(blocks, process):

@@ -13,22 +13,10 @@ from pathlib import Path
 import pytest
 
 from audit import read_record
-from tests.cli.console import GIVEN, audit, command, environment
+from tests.cli.console import GIVEN, audit, environment, started
 from tests.crash.runs import LONG, finish
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-
-
-def started(*words: object) -> subprocess.Popen[str]:
-    """The run in a process group of its own."""
-    return subprocess.Popen(
-        command(*words),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def wait_for_blocks(count: int, process: subprocess.Popen[str]) -> None:
