@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from audit.threads import loaded, one_thread
 from audit.view import Floats
+
+_libraries = cache(loaded)  # asked for when scikit-learn has loaded its own
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class Trees:
 
     def __call__(self, features: Floats) -> Floats:
         """Scores, shape (n,): log odds of left."""
-        with _one_thread():
+        with one_thread(_libraries()):
             return np.asarray(self.model.decision_function(features), dtype=float)
 
 
@@ -50,12 +54,5 @@ def grown(
         n_iter_no_change=8,
         random_state=seed,
     )
-    with _one_thread():
+    with one_thread(_libraries()):
         return Trees(model.fit(features, labels))
-
-
-def _one_thread() -> Any:
-    """Results and timings must not depend on the cores of the machine."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    return threadpool_limits(limits=1)

@@ -33,6 +33,7 @@ from audit.record import CaseResult, Plan, Record
 from audit.scout import Scouted, scout_case
 from audit.streams import Phase, Side, stream
 from audit.summary import summarise
+from audit.threads import one_thread
 from audit.workers import Workers
 
 WAVES = (64, 256, 1024, 4096)
@@ -108,7 +109,8 @@ def run(plan: Plan, cases: Sequence[Case], workers: Workers | None = None) -> Re
     started, clock = dt.datetime.now(dt.UTC), time.perf_counter()
     jobs = effective_n_jobs(workers.jobs)  # a cluster may be gone in the end
     session = _Session(plan, cases, workers)
-    complete = session.play()
+    with one_thread():
+        complete = session.play()
     for trial in session.trials:
         planned = trial.case.planned
         if trial.failure:

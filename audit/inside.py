@@ -40,6 +40,7 @@ from audit.mechanism import FAILURES, NO_OUTCOME, play, play_each, plays_one
 from audit.pair import Pair
 from audit.plan import as_json
 from audit.registry import resolve
+from audit.threads import one_thread_from_now
 from audit.view import Views, collect, joined
 from audit.worker import Death, Worker, frame, write
 
@@ -48,6 +49,7 @@ Range = tuple[int, int]
 
 def main() -> None:
     """Load what the first frame names, then answer one frame after the other."""
+    one_thread_from_now()
     requests, replies = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # what a target prints must not look like an answer

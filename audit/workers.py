@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from audit.cluster import ENGINES, lost
 from audit.errors import MechanismError, UsageError
 from audit.footprint import Footprint, peak
+from audit.threads import one_thread_from_now
 
 _WORTH_A_POOL = 2.0
 """Seconds of work below which starting worker processes costs more than it saves: on two cores they
@@ -104,7 +105,7 @@ class Workers:
                 yield result
 
     def _pool(self, jobs: int) -> Any:
-        quiet = {"initializer": _ignore_ctrl_c} if self.backend == "loky" else {}
+        quiet = {"initializer": _settle} if self.backend == "loky" else {}
         how = "list" if self.backend == "ray" else "generator_unordered"  # ray cannot stream
         backend = None if self.backend in ENGINES else self.backend  # those were joined before
         return Parallel(jobs, backend=backend, return_as=how, **quiet)
@@ -119,9 +120,10 @@ def _and_peak(function: Any, args: Any, kwargs: Any) -> tuple[Any, int]:
     return function(*args, **kwargs), peak()
 
 
-def _ignore_ctrl_c() -> None:
+def _settle() -> None:
     """A terminal sends Ctrl-C to the workers too; the parent alone ends the run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    one_thread_from_now()
 
 
 def _guarded(pool: Any, tasks: Sequence[Any]) -> Iterator[Any]:
