@@ -40,9 +40,16 @@ def clopper_pearson_lower(right: float, guesses: float, alpha: float) -> float:
     every number of guesses. Fractional counts are interpolated by the beta quantile, which
     scouting uses for forecasts.
     """
-    if right <= 0 or guesses <= 0:
-        return 0.0
-    return float(special.betaincinv(right, guesses - right + 1, alpha))
+    return float(clopper_pearson_lowers(right, guesses, alpha))
+
+
+def clopper_pearson_lowers(right: npt.ArrayLike, guesses: npt.ArrayLike, alpha: float) -> Floats:
+    """`clopper_pearson_lower` of many proportions; counts and result share one shape."""
+    hits, tries = np.asarray(right, dtype=float), np.asarray(guesses, dtype=float)
+    some = (hits > 0) & (tries > 0)
+    misses = np.where(some, tries - hits + 1, 1.0)
+    quantiles = special.betaincinv(np.where(some, hits, 1.0), misses, alpha)
+    return np.where(some, quantiles, 0.0)
 
 
 def clopper_pearson_upper(right: float, guesses: float, alpha: float) -> float:
@@ -99,9 +106,18 @@ def binomial_epsilon(
     """
     if delta > 0 and trials + 0.5 < right + wrong:
         raise UsageError(f"delta > 0 needs all trials: got {trials} for {right + wrong:g} guesses")
+    return float(binomial_epsilons(right, wrong, alpha, delta=delta, trials=trials))
+
+
+def binomial_epsilons(
+    right: npt.ArrayLike, wrong: npt.ArrayLike, alpha: float, *, delta: float, trials: int
+) -> Floats:
+    """`binomial_epsilon` of many frozen rules, each valid alone, counts in arrays."""
     k, beta = revealed_allowance(trials, delta, alpha)
-    lower = clopper_pearson_lower(right - k, right + wrong - k, alpha - beta)
-    return _logit_or_zero(lower)
+    hits = np.asarray(right, dtype=float)
+    lower = clopper_pearson_lowers(hits - k, hits + np.asarray(wrong) - k, alpha - beta)
+    certified = np.minimum(special.logit(np.maximum(lower, 0.5)), LARGEST_EPSILON)
+    return np.asarray(certified, dtype=float)
 
 
 def ranked_epsilon(
@@ -219,9 +235,8 @@ def log_wealth(
     """
     bets = log_bets(posterior, epsilons, delta)
     gains = np.einsum("sgyb,tyb->sgt", bets, prefixes.astype(float), optimize=True)
-    return np.asarray(
-        special.logsumexp(gains + log_weights(delta)[:, None, None], axis=0), dtype=float
-    )
+    wealth: Floats = np.logaddexp.reduce(gains + log_weights(delta)[:, None, None], axis=0)
+    return wealth
 
 
 def epsilon_grid(confronted: float) -> Floats:
@@ -250,15 +265,18 @@ def anytime_epsilon(
     grid = epsilon_grid(confronted)
     if len(prefixes) == 0:
         return 0.0
-    best = 0.0
     for start in range(0, len(grid), 128):
-        wealth = log_wealth(prefixes, posterior, grid[start : start + 128], delta).max(axis=1)
-        kept = np.flatnonzero(wealth < -math.log(alpha))
-        if len(kept):
+        nulls = grid[start : start + 128]
+        kept = np.arange(len(nulls))
+        for looks in (prefixes[-1:], prefixes):  # the last look alone rejects most of them
+            wealth = log_wealth(looks, posterior, nulls[kept], delta).max(axis=1)
+            kept = kept[wealth < -math.log(alpha)]
+            if not len(kept):
+                break
+        else:
             first = start + int(kept[0])
             return float(grid[first - 1]) if first else 0.0
-        best = float(grid[min(start + 128, len(grid)) - 1])
-    return best
+    return float(grid[-1])
 
 
 def _pure_bet(eta: Floats, epsilons: Floats) -> Floats:
@@ -279,12 +297,6 @@ def _capped_bet(eta: Floats, epsilons: Floats, delta: float, cap: float) -> Floa
     right = base - odds * on_left + on_right
     bets: Floats = np.log(np.stack([left, right], axis=1))
     return bets
-
-
-def _logit_or_zero(probability: float) -> float:
-    if probability <= 0.5:
-        return 0.0
-    return min(LARGEST_EPSILON, float(special.logit(probability)))
 
 
 def _log_sigmoid(x: float) -> float:

@@ -84,7 +84,7 @@ def certified_epsilon(
 def _log_wealth(loss: Floats, weight: Floats, epsilon: float, delta: float) -> float:
     excess = weight * np.maximum(0.0, -np.expm1(np.minimum(epsilon - loss, 0.0)))
     growth = np.log1p(_STAKES[:, None] / delta * (excess - delta)).sum(axis=1)
-    return float(special.logsumexp(growth + _LOG_SHARES))
+    return float(np.logaddexp.reduce(growth + _LOG_SHARES))
 
 
 def calibration_log_wealth(losses: npt.ArrayLike, labels: npt.ArrayLike) -> float:
@@ -108,7 +108,7 @@ def calibration_log_wealth(losses: npt.ArrayLike, labels: npt.ArrayLike) -> floa
     ]
     if len(loss) == 0:
         return 0.0
-    return float(np.max(special.logsumexp(np.stack(paths), axis=0) - math.log(len(_KAPPAS))))
+    return float(np.max(np.logaddexp.reduce(paths, axis=0) - math.log(len(_KAPPAS))))
 
 
 def accountant_epsilon(mechanism: Any, pairs: tuple[Pair, ...], delta: float) -> float | None:

@@ -100,8 +100,8 @@ def _division(calls: Floats) -> float:
 
 
 def _average_ties(values: Floats, ranks: Floats) -> Floats:
-    averaged = ranks.copy()
-    for column in range(values.shape[1]):
+    averaged, ordered = ranks.copy(), np.sort(values, axis=0)
+    for column in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):
         _, where = np.unique(values[:, column], return_inverse=True)
         averaged[:, column] = (np.bincount(where, ranks[:, column]) / np.bincount(where))[where]
     return averaged

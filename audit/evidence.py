@@ -76,13 +76,11 @@ class Evidence:
 
     def to_rows(self) -> dict[str, list[list[int]]]:
         """Plain form for records: block to ``[bin, left, right]`` rows of the non-empty bins."""
-        return {
-            str(block): [
-                [int(b), int(counts[0, b]), int(counts[1, b])]
-                for b in np.flatnonzero(counts.sum(0))
-            ]
-            for block, counts in sorted(self.blocks.items())
-        }
+        rows = {}
+        for block, counts in sorted(self.blocks.items()):
+            filled = np.flatnonzero(counts.any(axis=0))
+            rows[str(block)] = np.column_stack([filled, counts[:, filled].T]).tolist()
+        return rows
 
     @classmethod
     def from_rows(cls, bins: int, rows: Mapping[str, list[list[int]]]) -> Evidence:
@@ -132,7 +130,7 @@ def tabulate(
     cut = np.asarray(edges, dtype=float)
     counts = np.zeros((2, len(cut) + 1), dtype=np.int64)
     for row, scores in enumerate((left_scores, right_scores)):
-        values = np.nan_to_num(np.asarray(scores, dtype=float), nan=-np.inf)
-        where = np.searchsorted(cut, values, side="right")
+        values = np.asarray(scores, dtype=float)
+        where = np.searchsorted(cut, np.where(np.isnan(values), -np.inf, values), side="right")
         counts[row] = np.bincount(where, minlength=len(cut) + 1)
     return counts

@@ -257,24 +257,12 @@ def _significance(right: float, wrong: float, epsilon: float, delta: float) -> f
 def _forecasts(
     right: Floats, guesses: Counts, scouted: int, delta: float, caution: float, budget: Budget
 ) -> Floats:
-    """Epsilons that testimony may be expected to certify, `right` being put cautiously.
-
-    As `bounds.binomial_epsilon`, for many thresholds at once.
-    """
-    k, beta = bounds.revealed_allowance(budget.trials, delta, budget.alpha)
-    p = _lower_rates(right, guesses.astype(float), caution)
+    """Epsilons that testimony may be expected to certify, `right` being put cautiously."""
+    p = bounds.clopper_pearson_lowers(right, guesses, caution)
     expected = guesses * budget.trials / scouted
-    v, w = p * expected, (1 - p) * expected
-    lower = _lower_rates(v - k, v + w - k, budget.alpha - beta)
-    certified = np.minimum(special.logit(np.maximum(lower, 0.5)), bounds.LARGEST_EPSILON)
-    return np.asarray(certified, dtype=float)
-
-
-def _lower_rates(right: Floats, guesses: Floats, alpha: float) -> Floats:
-    """As `bounds.clopper_pearson_lower`, for many proportions at once."""
-    some = (right > 0) & (guesses > 0)
-    misses = np.where(some, guesses - right + 1, 1.0)
-    return np.where(some, special.betaincinv(np.where(some, right, 1.0), misses, alpha), 0.0)
+    return bounds.binomial_epsilons(
+        p * expected, (1 - p) * expected, budget.alpha, delta=delta, trials=budget.trials
+    )
 
 
 def _growth(folds: Counts, honest: Floats, epsilon: float, delta: float) -> float:

@@ -6,6 +6,7 @@ A value that does not fit together cannot be made, whether in this program or fr
 from __future__ import annotations
 
 import importlib
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -137,7 +138,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         return cls(rule=rule, case=planned.name, message=message, reproduce=planned.reproduce)
 
 
-class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What came out of one case.
 
     Attributes:
@@ -223,7 +224,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         certified = max(self.epsilon_lower, self.parameter_lower or 0.0)
         return self.verdict != "error" and certified == 0
 
-    @property
+    @cached_property
     def evidence(self) -> Evidence:
         """The evidence table."""
         bins = len(self.choice.posterior) if self.choice else 0

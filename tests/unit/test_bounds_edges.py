@@ -68,10 +68,21 @@ def test_the_binomial_needs_all_trials() -> None:
     assert bounds.binomial_epsilon(5.4, 4.9, 0.05, delta=0.01, trials=10) == 0.0  # forecasts
 
 
+def test_many_rules_are_judged_as_each_alone() -> None:
+    right, wrong = np.array([0, 3, 30, 400, 1000]), np.array([0, 4, 0, 10, 600])
+    for delta in (0.0, 0.01):
+        many = bounds.binomial_epsilons(right, wrong, 0.05, delta=delta, trials=2000)
+        alone = [
+            bounds.binomial_epsilon(r, w, 0.05, delta=delta, trials=2000)
+            for r, w in zip(right.tolist(), wrong.tolist(), strict=True)
+        ]
+        assert many.tolist() == alone
+        assert many[3] > many[4] > 0.0 == many[1]
+
+
 def test_no_bound_exceeds_the_largest_epsilon() -> None:
-    assert bounds._logit_or_zero(1.0) == bounds.LARGEST_EPSILON == 60.0
-    assert bounds._logit_or_zero(0.5) == 0.0
-    assert bounds._logit_or_zero(special.expit(0.25)) == pytest.approx(0.25)
+    assert bounds.binomial_epsilon(1e30, 0, 0.05) == bounds.LARGEST_EPSILON == 60.0
+    assert bounds.binomial_epsilon(5, 5, 0.05) == 0.0
     assert bounds.gaussian_mu_lower(50, 100, 0.05) == 0.0
 
 
