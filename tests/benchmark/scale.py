@@ -40,7 +40,7 @@ CASES = (
     "pricing/policy-releases",
 )
 CAMPAIGN = ("bandits/batched-exp3n", "bandits/ftrl-tree", "pricing/private-cov-gdp")
-TRIALS, BLOCK, AT_ONCE = 30_000, 2_000, 4
+TRIALS, BLOCK, AT_ONCE = 3_000_000, 2_000, 4
 WORKERS, GOAL, SPARE_TASKS = 1_000, 10**10, 80
 MOST_BLOCKS, TASK = 64, 0.1
 
