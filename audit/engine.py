@@ -14,6 +14,7 @@ import platform
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -266,6 +267,7 @@ def _judge(plan: Plan, trial: _Trial) -> CaseResult:
     return msgspec.structs.replace(result, searched=scouted.tried, rounds=scouted.rounds)
 
 
+@cache
 def environment() -> Environment:
     """Versions that a record depends on."""
     return Environment(
