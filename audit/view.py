@@ -7,6 +7,7 @@ has no such entry) and one *form* per trial, a string that spells out everything
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -25,7 +26,9 @@ Floats = npt.NDArray[np.float64]
 
 WHOLE = ("output", "transcript")
 PROJECTIONS = ("all", "except", "after")
-_MOST_PATHS = 8192
+_MOST_LEAVES = 8192
+"""Of a trial, so many numbers become columns; which ones must not depend on other trials."""
+_MOST_NAMES = 2 * _MOST_LEAVES
 
 
 @dataclass(frozen=True)
@@ -215,13 +218,31 @@ def _from_objects(outputs: list[Any]) -> Views:
     for row, output in enumerate(outputs):
         leaves: dict[str, float] = {}
         forms[row] = encode(output, "value", leaves)
-        for path, number in leaves.items():
+        for path, number in _kept(leaves).items():
             if path not in table:
-                if len(table) >= _MOST_PATHS:
-                    continue
+                _require_room(table)
                 table[path] = np.full(len(outputs), np.nan)
             table[path][row] = number
     return Views(forms, dict(sorted(table.items())))
+
+
+def _kept(leaves: dict[str, float]) -> dict[str, float]:
+    """The first of many leaves; the others as one category, that tells equal from different."""
+    if len(leaves) <= _MOST_LEAVES:
+        return leaves
+    found = list(leaves.items())
+    rest = {"rest": category(repr(found[_MOST_LEAVES:])), "rest.len": len(found) - _MOST_LEAVES}
+    return dict(found[:_MOST_LEAVES]) | rest
+
+
+def _require_room(table: Mapping[str, Floats]) -> None:
+    if len(table) >= _MOST_NAMES:
+        some = ", ".join(repr(name[:40]) for name in itertools.islice(table, 3))
+        raise MechanismError(
+            f"expected at most {_MOST_NAMES:,} differently named numbers in a call, got more: "
+            f"{some}, ... Keys that are drawn anew in every run cannot be compared; emit such a "
+            "mapping as a sorted list of pairs"
+        )
 
 
 def same_views(first: Views, second: Views) -> bool:

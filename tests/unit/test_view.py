@@ -88,6 +88,29 @@ def test_the_view_of_a_trial_does_not_depend_on_its_neighbours(value: Any, neigh
     assert np.array_equal(alone.matrix(), beside.matrix(alone.names)[:1], equal_nan=True)
 
 
+def test_the_numbers_of_a_large_trial_do_not_depend_on_its_neighbours() -> None:
+    """A cap on a call would let the names of one trial crowd out those of the next."""
+    large = list(range(9_000))
+    other = {f"k{i}": i for i in range(5_000)}
+    alone, beside = collect([large], 1), collect([other, large], 2)
+    for name in alone.names:
+        assert beside[name][1] == alone[name][0]
+    assert len(alone.names) == 8192 + 2
+    assert alone["rest.len"][0] >= 9_000 - 8192
+
+
+def test_what_differs_far_behind_is_seen() -> None:
+    large = list(range(9_000))
+    views = collect([large, [*large[:-1], -1], large], 3)
+    assert views["rest"][0] == views["rest"][2] != views["rest"][1]
+
+
+def test_names_that_are_drawn_anew_are_refused() -> None:
+    outputs = [{f"{trial}-{i}": i for i in range(5_000)} for trial in range(4)]
+    with pytest.raises(MechanismError, match=r"differently named numbers.*sorted list"):
+        collect(outputs, 4)
+
+
 def test_objects_without_a_value_of_their_own_look_alike() -> None:
     views = collect([Odd(), Odd()], 2)
     assert same(views, 0, 1)
