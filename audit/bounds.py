@@ -45,10 +45,9 @@ def clopper_pearson_lower(right: float, guesses: float, alpha: float) -> float:
 
 def clopper_pearson_lowers(right: npt.ArrayLike, guesses: npt.ArrayLike, alpha: float) -> Floats:
     """`clopper_pearson_lower` of many proportions; counts and result share one shape."""
-    hits, tries = np.asarray(right, dtype=float), np.asarray(guesses, dtype=float)
-    some = (hits > 0) & (tries > 0)
-    misses = np.where(some, tries - hits + 1, 1.0)
-    quantiles = special.betaincinv(np.where(some, hits, 1.0), misses, alpha)
+    hits, tries = np.asarray(right), np.asarray(guesses)
+    some = hits > 0
+    quantiles = special.betaincinv(np.where(some, hits, 1.0), tries - hits + 1, alpha)
     return np.where(some, quantiles, 0.0)
 
 
@@ -114,10 +113,10 @@ def binomial_epsilons(
 ) -> Floats:
     """`binomial_epsilon` of many frozen rules, each valid alone, counts in arrays."""
     k, beta = revealed_allowance(trials, delta, alpha)
-    hits = np.asarray(right, dtype=float)
+    hits = np.asarray(right)
     lower = clopper_pearson_lowers(hits - k, hits + np.asarray(wrong) - k, alpha - beta)
-    certified = np.minimum(special.logit(np.maximum(lower, 0.5)), LARGEST_EPSILON)
-    return np.asarray(certified, dtype=float)
+    certified: Floats = np.minimum(special.logit(np.maximum(lower, 0.5)), LARGEST_EPSILON)
+    return certified
 
 
 def ranked_epsilon(
@@ -140,8 +139,7 @@ def ranked_epsilon(
         trials: All testifying trials.
     """
     k, beta = revealed_allowance(trials, delta, alpha)
-    v = np.maximum(np.cumsum(rights) - k, 0).astype(float)
-    w = np.cumsum(wrongs).astype(float)
+    v, w = np.maximum(np.cumsum(rights) - k, 0), np.cumsum(wrongs)
     target = -math.log(alpha - beta)
     low, high = 0.0, LARGEST_EPSILON
     if ranked_log_wealth(v, w, low) < target:
@@ -202,8 +200,8 @@ def log_bets(posterior: npt.ArrayLike, epsilons: npt.ArrayLike, delta: float) ->
     """
     strategies = []
     for kappa, _ in _KAPPAS:
-        eta = special.expit(kappa * special.logit(np.asarray(posterior, dtype=float)))
-        grid = np.asarray(epsilons, dtype=float)[:, None]
+        eta = special.expit(kappa * special.logit(np.asarray(posterior)))
+        grid = np.asarray(epsilons)[:, None]
         if delta <= 0:
             strategies.append(_pure_bet(eta, grid))
         else:
@@ -234,7 +232,7 @@ def log_wealth(
         Shape (nulls, blocks).
     """
     bets = log_bets(posterior, epsilons, delta)
-    gains = np.einsum("sgyb,tyb->sgt", bets, prefixes.astype(float), optimize=True)
+    gains = np.tensordot(bets, prefixes, axes=((2, 3), (1, 2)))
     wealth: Floats = np.logaddexp.reduce(gains + log_weights(delta)[:, None, None], axis=0)
     return wealth
 

@@ -127,10 +127,10 @@ def tabulate(
     Returns:
         Shape (2, len(edges) + 1).
     """
-    cut = np.asarray(edges, dtype=float)
+    cut = np.asarray(edges)
     counts = np.zeros((2, len(cut) + 1), dtype=np.int64)
     for row, scores in enumerate((left_scores, right_scores)):
-        values = np.asarray(scores, dtype=float)
+        values = np.asarray(scores)
         where = np.searchsorted(cut, np.where(np.isnan(values), -np.inf, values), side="right")
         counts[row] = np.bincount(where, minlength=len(cut) + 1)
     return counts

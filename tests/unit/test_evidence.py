@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.errors import UsageError
-from audit.evidence import Evidence, tabulate
+from audit.evidence import LARGEST_COUNT, Evidence, tabulate
 
 
 def table(*cells: int) -> np.ndarray:
@@ -51,10 +51,28 @@ def test_rows_round_trip_and_skip_empty_bins() -> None:
     assert Evidence(3, {0: table(0, 1, 0, 0, 2, 0)}).to_rows() == {"0": [[1, 1, 2]]}
 
 
-@pytest.mark.parametrize("row", [[2, 1, 1], [-1, 1, 1], [0, -1, 1], [0, 1], [0, 1, 1, 1]])
+@pytest.mark.parametrize(
+    "row",
+    [
+        *([2, 1, 1], [-1, 1, 1], [0, -1, 1], [0, 1], [0, 1, 1, 1]),
+        *([0, LARGEST_COUNT + 1, 0], [0, 0, LARGEST_COUNT + 1]),
+    ],
+)
 def test_bad_rows_are_refused(row: list[int]) -> None:
     with pytest.raises(UsageError, match="block 7"):
         Evidence.from_rows(2, {"7": [row]})
+
+
+def test_the_largest_count_is_one() -> None:
+    read = Evidence.from_rows(2, {"0": [[0, LARGEST_COUNT, LARGEST_COUNT]]})
+    assert read.trials == 2 * LARGEST_COUNT
+
+
+@pytest.mark.parametrize("block", ["", "x1", "-1", "1.0", "\N{SUPERSCRIPT TWO}", "1" * 10])
+def test_blocks_go_by_their_number(block: str) -> None:
+    with pytest.raises(UsageError, match=f"by their number, got {block!r}"):
+        Evidence.from_rows(2, {block: []})
+    assert list(Evidence.from_rows(2, {"9" * 9: []}).blocks) == [999_999_999]
 
 
 def test_evidence_differs_from_other_things() -> None:

@@ -40,6 +40,26 @@ def test_the_ranked_test_walks_from_the_surest_bin() -> None:
     assert 0 <= with_delta < found
 
 
+def test_bins_that_are_equally_sure_are_walked_in_their_order() -> None:
+    bins = 48
+    choice = ranked(
+        choice_for(GaussianDp(mu=1.0), "ranked"),
+        posterior=(0.6, 0.9) * (bins // 2),
+        guess=(1,) * bins,
+        edges=tuple(range(bins - 1)),
+        ranks=True,
+    )
+    total = np.random.default_rng(3).integers(0, 40, size=(2, bins))
+    total[0, :9] += 40
+    surest = [*range(1, bins, 2), *range(0, bins, 2)]
+    trials, rights, wrongs = int(total.sum()), total[0, surest], total[1, surest]
+    found = judge.fixed_epsilon(choice, total, 0.05, 0.0, trials)
+    assert found == bounds.ranked_epsilon(rights, wrongs, 0.05, delta=0.0, trials=trials) > 0
+    upwards = [*range(0, bins, 2), *range(1, bins, 2)]
+    expected = rank_sum_mu(total[0, upwards], total[1, upwards], 0.05, 5)
+    assert judge.certified_mu(choice, total, 0.05, 5) == expected
+
+
 def test_binomial_counts_all_trials_for_delta() -> None:
     choice = choice_for(ApproxDp(epsilon=1.0, delta=1e-2))
     few, many = (judge.fixed_epsilon(choice, TOTAL, 0.05, 1e-2, n) for n in (207, 2_000))
