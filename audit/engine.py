@@ -161,7 +161,9 @@ class _Session:
         return True
 
     def _scout(self, log: BlockLog) -> None:
-        tasks = [delayed(_scout_safely)(i, case, self.plan) for i, case in enumerate(self.cases)]
+        # The longest first, so that in the end no worker is left alone with one of them.
+        ordered = sorted(enumerate(self.cases), key=lambda item: -item[1].planned.scouting)
+        tasks = [delayed(_scout_safely)(i, case, self.plan) for i, case in ordered]
         found = {}
         for position, outcome in self.workers.map(tasks):
             planned = self.cases[position].planned

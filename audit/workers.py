@@ -108,7 +108,7 @@ class Workers:
         quiet = {"initializer": _settle} if self.backend == "loky" else {}
         how = "list" if self.backend == "ray" else "generator_unordered"  # ray cannot stream
         backend = None if self.backend in ENGINES else self.backend  # those were joined before
-        return Parallel(jobs, backend=backend, return_as=how, **quiet)
+        return Parallel(jobs, backend=backend, return_as=how, batch_size=1, **quiet)
 
 
 def _measured(task: Any) -> Any:
