@@ -12,4 +12,5 @@ CATALOGUE: dict[str, str] = {
     "trajectory": "attacks.trajectory:Trajectory",
     "shadow": "attacks.shadow:Shadow",
     "bits": "attacks.bits:Bits",
+    "shift": "attacks.shift:Shift",
 }

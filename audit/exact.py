@@ -93,6 +93,24 @@ def difference(game: Game, most: int = _MOST_DRAWS) -> Difference | None:
         return None
 
 
+def without_noise(game: Game, most: int = _MOST_DRAWS) -> tuple[Views, Views] | None:
+    """One play of the left and of the right input without noise.
+
+    Args:
+        game: The game.
+        most: Give up at more draws than that.
+
+    Returns:
+        None where a draw has no value without noise, or a play raises.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            left, right = (_play(game, side, NoiselessGenerator(most)) for side in (True, False))
+    except (ChanceError, *FAILURES):
+        return None
+    return left, right
+
+
 def _difference(game: Game, most: int) -> Difference | None:
     quiet = NoiselessGenerator(most)
     left, right = _values(game, True, quiet), _values(game, False, NoiselessGenerator(most))

@@ -1,10 +1,11 @@
 """What prices alone tell: the estimate behind them, and a score for one customer.
 
 Without a bonus the best price of logistic demand ``f(a - b p)`` solves ``b p (1 - f) = 1``, that
-is ``p = (1 + W(e^(a - 1)))/b`` with Lambert's W. Customers whose contexts are known (fake ones, for
-instance) turn their prices into equations for theta; from d interior prices on, least squares
-recovers it. The gradient of the loss at the recovered estimate then says which of two records is
-the likelier, exactly as if the estimate had been released, up to the error of the inversion.
+is ``p = (1 + W(e^(a - 1)))/b`` with Lambert's W; that of linear demand is ``a/(2 b)``. Customers
+whose contexts are known (fake ones, for instance) turn their prices into equations for theta; from
+d interior prices on, least squares recovers it (linear demand: up to its size). The gradient of the
+loss at the recovered estimate then says which of two records is the likelier, exactly as if the
+estimate had been released, up to the error of the inversion.
 
 Why a wrong inversion is harmless: the result is only a score.
 """
@@ -34,20 +35,23 @@ _CHUNK = 256
 _OWN_SPREAD = 0.05
 
 
-def best_price(theta: Floats, contexts: Floats) -> Floats:
+def best_price(theta: Floats, contexts: Floats, demand: str = "logistic") -> Floats:
     """Best price without a bonus, any real number.
 
     Args:
         theta: Shape (n, 2k).
         contexts: Shape (S, k).
+        demand: ``logistic`` or ``linear``.
 
     Returns:
         Shape (n, S).
     """
-    return _price_and_slopes(theta, contexts)[0]
+    return _price_and_slopes(theta, contexts, demand)[0]
 
 
-def recover(contexts: Floats, prices: Floats, start: Floats, weights: Floats) -> Floats:
+def recover(
+    contexts: Floats, prices: Floats, start: Floats, weights: Floats, demand: str = "logistic"
+) -> Floats:
     """Estimates of demand that explain prices: damped Gauss-Newton (Levenberg 1944).
 
     Args:
@@ -55,13 +59,14 @@ def recover(contexts: Floats, prices: Floats, start: Floats, weights: Floats) ->
         prices: Shape (n, S).
         start: First guess, shape (2k,).
         weights: Shape (n, S); 0 for prices at a corner, which give no equation.
+        demand: ``logistic`` or ``linear``.
 
     Returns:
         Shape (n, 2k).
     """
     theta = np.tile(start, (len(prices), 1))
     damping = np.full(len(prices), _DAMPING)
-    price, slopes = _price_and_slopes(theta, contexts)
+    price, slopes = _price_and_slopes(theta, contexts, demand)
     loss = np.sum(weights * (price - prices) ** 2, axis=1)
     for _ in range(_STEPS):
         weighted = slopes * weights[..., None]
@@ -70,7 +75,7 @@ def recover(contexts: Floats, prices: Floats, start: Floats, weights: Floats) ->
         ridge = damping * (np.trace(normal, axis1=1, axis2=2) + 1e-12)
         normal += ridge[:, None, None] * np.eye(normal.shape[1])
         tried = theta - np.linalg.solve(normal, pull[..., None])[..., 0]
-        new_price, new_slopes = _price_and_slopes(tried, contexts)
+        new_price, new_slopes = _price_and_slopes(tried, contexts, demand)
         new_loss = np.sum(weights * (new_price - prices) ** 2, axis=1)
         better = new_loss < loss
         theta[better], loss[better] = tried[better], new_loss[better]
@@ -119,11 +124,9 @@ def own_price_score(
     near = np.setdiff1d(np.arange(start, min(start + _WINDOW, public.rounds)), [place])
     shown, top = prices[:, near], public.grid[-1]
     inside = ((shown > 0) & (shown < top)).astype(float)
-    theta = recover(markets[0].contexts[near], shown, guess, inside)
-    off = [
-        prices[:, place] - np.clip(best_price(theta, m.contexts[[place]])[:, 0], 0.0, top)
-        for m in markets
-    ]
+    theta = recover(markets[0].contexts[near], shown, guess, inside, public.demand)
+    offers = [best_price(theta, m.contexts[[place]], public.demand)[:, 0] for m in markets]
+    off = [prices[:, place] - np.clip(offer, 0.0, top) for offer in offers]
     return np.asarray((off[1] ** 2 - off[0] ** 2) / (2 * _OWN_SPREAD**2), dtype=float)
 
 
@@ -141,9 +144,8 @@ def price_score(
     late = slice(max(public.explore, public.rounds - _WINDOW), public.rounds)
     shown = prices[:, late]
     inside = (shown > 0) & (shown < public.grid[-1])
-    theta = recover(
-        markets[0].contexts[late], np.where(inside, shown, 0.0), guess, inside.astype(float)
-    )
+    shown, weights = np.where(inside, shown, 0.0), inside.astype(float)
+    theta = recover(markets[0].contexts[late], shown, guess, weights, public.demand)
     seen = np.where(np.isnan(prices), UNSEEN_PRICE, prices)
     refreshed = last_refresh(public, markets[0], prices, theta)
     left, right = (_log_fit(public, m, seen, theta, refreshed) for m in markets)
@@ -182,7 +184,7 @@ def _gradients(public: Constants, market: Market, prices: Floats, theta: Floats)
 
 def last_refresh(public: Constants, market: Market, prices: Floats, theta: Floats) -> Rows:
     """Records behind the last estimate: the rounds before prices began to agree with it; (n,)."""
-    fitted = np.clip(best_price(theta, market.contexts), 0.0, public.grid[-1])
+    fitted = np.clip(best_price(theta, market.contexts, public.demand), 0.0, public.grid[-1])
     allowed = _GRID_STEPS * (public.grid[1] - public.grid[0])
     with np.errstate(invalid="ignore"):
         off = np.abs(prices - fitted) > allowed
@@ -192,14 +194,18 @@ def last_refresh(public: Constants, market: Market, prices: Floats, theta: Float
     return np.asarray(public.rounds - np.argmax(off[:, ::-1], axis=1), dtype=np.intp)
 
 
-def _price_and_slopes(theta: Floats, contexts: Floats) -> tuple[Floats, Floats]:
+def _price_and_slopes(theta: Floats, contexts: Floats, demand: str) -> tuple[Floats, Floats]:
     """Best prices (n, S) and their derivatives in theta (n, S, 2k)."""
     k = contexts.shape[1]
     base = theta[:, :k] @ contexts.T / math.sqrt(2)
     slope = np.maximum(theta[:, k:] @ contexts.T / math.sqrt(2), _SMALLEST_SLOPE)
-    grown: Floats = np.asarray(np.exp(np.minimum(base - 1, 600.0)), dtype=np.float64)
-    lambert = np.real(special.lambertw(grown, 0))
-    price = (1 + lambert) / slope
-    by_base = (lambert / (1 + lambert) / slope)[..., None] * contexts / math.sqrt(2)
+    if demand == "linear":
+        top, rise = base / 2, np.full_like(base, 0.5)
+    else:
+        grown: Floats = np.asarray(np.exp(np.minimum(base - 1, 600.0)), dtype=np.float64)
+        lambert = np.real(special.lambertw(grown, 0))
+        top, rise = 1 + lambert, lambert / (1 + lambert)
+    price = top / slope
+    by_base = (rise / slope)[..., None] * contexts / math.sqrt(2)
     by_slope = (-price / slope)[..., None] * contexts / math.sqrt(2)
     return price, np.concatenate([by_base, by_slope], axis=2)

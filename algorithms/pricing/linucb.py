@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.pricing.transcript import path
 from algorithms.primitives import tree
+from algorithms.primitives.accounting import gaussian_profile
 from audit.claim import ApproxDp
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -181,29 +183,78 @@ class PrivateLinUcb:
 
     def log_likelihood_ratio(self, views: Views, pair: Pair) -> Floats:
         """Exact ``ln P_left/P_right`` of the released matrices, shape (n,)."""
-        n, released = len(views["sums"]), views["sums"]
-        triangles = [
-            self._entries(data, self._play(data, n, lambda _, t: released[:, t])[0])
-            for data in (pair.left, pair.right)
-        ]
-        place, ratio = pair.position, np.zeros(n)
-        masses = [np.cumsum(rows, axis=1) for rows in triangles]
-        node = place + 1
-        while node < self.rounds:
+        released = views["sums"]
+        left, right = (self._exact(data, released) for data in (pair.left, pair.right))
+        return self._path_ratio(released, left, right, pair.position)
+
+    def exact_profile(self, pair: Pair, epsilon: float) -> float:
+        """Hockey-stick divergence of the released matrices, `mu`-GDP (Gaussian noise only).
+
+        Raises:
+            UsageError: With Wishart noise, or when only actions are in view.
+        """
+        _require(self.view == "transcript", "view transcript for a profile", view=self.view)
+        return gaussian_profile(self.mu(pair), epsilon)
+
+    def mu(self, pair: Pair) -> float:
+        """Gaussian parameter of a pair: exact where the round offers the same on every arm.
+
+        Otherwise an upper bound: the arms that the past may choose are taken at their worst.
+
+        Raises:
+            UsageError: With Wishart noise.
+        """
+        _require(self.noise == "gaussian", "gaussian noise for a profile", noise=self.noise)
+        left, right = (self._offered(data, pair.position) for data in (pair.left, pair.right))
+        moves = ((left[:, None] - right) ** 2 / self._variance).sum(axis=2)
+        return math.sqrt(len(path(pair.position + 1, self.rounds - 1)) * float(moves.max()))
+
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Releases in which large losses are common, and their log importance weights.
+
+        From the replaced round on all sums are moved by `tilt` times what its first arm adds on
+        the left side and not on the right one.
+        """
+        noise, place = self._noise(n, rng), pair.position
+        left, right = (self._offered(data, place)[0] for data in (pair.left, pair.right))
+        move = np.zeros((1, *noise.shape[1:]))
+        move[:, place:] = tilt * (left - right)
+        released = self._play(pair.left, n, lambda exact, t: exact + noise[:, t] + move[:, t])[1]
+        exact = self._exact(pair.left, released)
+        return {"sums": released}, self._path_ratio(released, exact, exact + move, place)
+
+    def _exact(self, data: Mapping[str, Any], released: Floats) -> Floats:
+        """Sums without noise behind released ones, which say what was played; (n, T - 1, D)."""
+        actions = self._play(data, len(released), lambda _, t: released[:, t])[0]
+        return np.cumsum(self._entries(data, actions), axis=1)
+
+    def _offered(self, data: Mapping[str, Any], place: int) -> Floats:
+        """``z z^T`` of every arm of a round, shape (K, D)."""
+        contexts, rewards = self._checked(data)
+        return _triangle(contexts[place], rewards[place])
+
+    def _path_ratio(self, released: Floats, left: Floats, right: Floats, place: int) -> Floats:
+        """Log density ratio of released sums for two sums without noise, shape (n,)."""
+        ratio = np.zeros(len(released))
+        for node in path(place + 1, self.rounds - 1):
             index = np.array([node - 1])
-            seen = tree.node_values(released, index)[:, 0]
-            means = [tree.node_values(mass, index)[:, 0] for mass in masses]
-            ratio += self._node_ratio(seen, *means)
-            node += node & -node
+            values = (tree.node_values(sums, index)[:, 0] for sums in (released, left, right))
+            ratio += self._node_ratio(*values)
         return ratio
 
     def _node_ratio(self, seen: Floats, left: Floats, right: Floats) -> Floats:
         if self.noise == "wishart":
             return self._log_wishart(seen - left) - self._log_wishart(seen - right)
-        rows, columns = np.triu_indices(self.dimension + 1)
-        variance = (self.declared_scale * self.noise_factor) ** 2 * np.where(rows == columns, 2, 1)
-        weight = (left - right) / variance
+        weight = (left - right) / self._variance
         return np.asarray(np.sum((seen - (left + right) / 2) * weight, axis=1))
+
+    @property
+    def _variance(self) -> Floats:
+        """Of the Gaussian noise of a node's entries, shape (D,)."""
+        rows, columns = np.triu_indices(self.dimension + 1)
+        return (self.declared_scale * self.noise_factor) ** 2 * np.where(rows == columns, 2.0, 1.0)
 
     def _log_wishart(self, entries: Floats) -> Floats:
         """Log density up to a constant; -inf where the matrix is not positive definite."""

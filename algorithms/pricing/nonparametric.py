@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.primitives.laplace import product_profile
 from audit.claim import PureDp
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -158,6 +159,32 @@ class CellPricing:
             distances.append(distance)
         scale = self.declared_scale * self.noise_factor
         return np.asarray((distances[1] - distances[0]) / scale, dtype=float)
+
+    def exact_profile(self, pair: Pair, epsilon: float) -> float:
+        """Exact hockey-stick divergence of all counters or reports, first-phase customers only.
+
+        Their prices do not depend on any noise; one Laplace release per number that moves.
+
+        Raises:
+            UsageError: For a customer of a later phase, or when only prices are in view.
+        """
+        _require(self.view == "transcript", "view transcript for a profile", view=self.view)
+        last = self.rounds // self.phases
+        _require(pair.position < last, f"a customer before {last}", customer=pair.position)
+        change = self._first_phase(pair.left) - self._first_phase(pair.right)
+        moves = np.abs(change) / (self.declared_scale * self.noise_factor)
+        return product_profile(moves.ravel().tolist(), epsilon)
+
+    def _first_phase(self, data: Mapping[str, Any]) -> Floats:
+        """Counters or reports of the first phase without their noise."""
+        kept: list[Floats] = []
+
+        def release(_phase: int, exact: Floats) -> Floats:
+            kept.append(exact)
+            return exact
+
+        self._play(data, 1, release)
+        return kept[0]
 
     def _play(self, data: Mapping[str, Any], n: int, release: Release) -> Floats:
         contexts, valuations = self._checked(data)

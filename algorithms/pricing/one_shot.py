@@ -23,7 +23,9 @@ import numpy.typing as npt
 from algorithms.pricing.features import checked
 from algorithms.primitives import tree
 from algorithms.primitives.accounting import gaussian_profile
+from algorithms.primitives.laplace import product_profile
 from algorithms.primitives.symmetric import SHAPES
+from algorithms.primitives.tilting import gaussian_log_weights
 from audit.claim import ApproxDp, PureDp
 from audit.errors import UsageError
 from audit.pair import Pair
@@ -108,11 +110,23 @@ class AnalyzeGauss:
         ratio = (views["gram"] - (left + right) / 2) @ (left - right) / scale**2
         return np.asarray(ratio, dtype=float)
 
+    def tilted_run(
+        self, pair: Pair, tilt: float, n: int, rng: np.random.Generator
+    ) -> tuple[dict[str, Floats], Floats]:
+        """Releases from the law proportional to ``exp(tilt L) P_left``, and log weights."""
+        emitted = self.run(pair.left, n, rng)
+        emitted["gram"] += tilt * (self._gram(pair.left) - self._gram(pair.right))
+        losses = self.log_likelihood_ratio(Views(np.full(n, "", dtype=object), emitted), pair)
+        return emitted, gaussian_log_weights(losses, self.mu(pair), tilt)
+
+    def mu(self, pair: Pair) -> float:
+        """Exact Gaussian parameter of a pair."""
+        change = self._gram(pair.left) - self._gram(pair.right)
+        return float(np.linalg.norm(change)) / (self.declared_scale * self.noise_factor)
+
     def exact_profile(self, pair: Pair, epsilon: float) -> float:
         """Exact hockey-stick divergence (Balle and Wang 2018, Theorem 8)."""
-        change = self._gram(pair.left) - self._gram(pair.right)
-        scale = self.declared_scale * self.noise_factor
-        return gaussian_profile(float(np.linalg.norm(change)) / scale, epsilon)
+        return gaussian_profile(self.mu(pair), epsilon)
 
     def _gram(self, data: Mapping[str, Any]) -> Floats:
         count = len(data["features"])
@@ -172,7 +186,11 @@ class LaplaceTree:
 
     def exact_epsilon(self, pair: Pair) -> float:
         """Exact pure epsilon of a pair: the summed moves of the nodes over the noise's scale."""
-        return float(np.abs(self._nodes(pair.left) - self._nodes(pair.right)).sum() / self._scale)
+        return float(self._moves(pair).sum())
+
+    def exact_profile(self, pair: Pair, epsilon: float) -> float:
+        """Exact hockey-stick divergence: one Laplace release per node that moves."""
+        return product_profile(self._moves(pair).tolist(), epsilon)
 
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Release all prefix sums: ``sums``, shape (n, records)."""
@@ -190,6 +208,11 @@ class LaplaceTree:
     @property
     def _scale(self) -> float:
         return self.declared_scale * self.noise_factor
+
+    def _moves(self, pair: Pair) -> Floats:
+        """How far every node moves, in scales of its noise, shape (N,)."""
+        change = self._nodes(pair.left) - self._nodes(pair.right)
+        return np.asarray(np.abs(change) / self._scale, dtype=float)
 
     def _nodes(self, data: Mapping[str, Any]) -> Floats:
         sums = np.cumsum(self._values(data))[None]

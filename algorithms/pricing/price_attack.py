@@ -119,7 +119,7 @@ def _estimates(
     window = slice(start, start + period)
     inside = (shown[:, window] > 0) & (shown[:, window] < public.grid[-1])
     weights = inside.astype(float)
-    theta = recover(market.contexts[window], shown[:, window], guess, weights)
+    theta = recover(market.contexts[window], shown[:, window], guess, weights, public.demand)
     return theta, inside.sum(axis=1) >= public.dimension
 
 

@@ -197,6 +197,25 @@ def test_a_difference_in_variance_is_found():
         assert least * oracle - SURE <= found <= oracle + SURE
 
 
+def test_a_thin_shift_needs_no_learning():
+    """Half of 60 numbers move by a tenth of their own noise, under noise common to all.
+
+    By Woodbury mu^2 = .01 (30 - 9 * 30^2/(1 + 9 * 60)) = .15; weights blind to the common noise
+    would have mu = .03.
+    """
+    moved = 0.1 * (np.arange(60) < 30)
+
+    def run(data, n, rng):
+        return data * moved + rng.normal(size=(n, 60)) + 3 * rng.normal(size=(n, 1))
+
+    bout = Bout(run, 1.0, 0.0, seed=37, fit=1_500)
+    mu = np.sqrt(0.01 * (30 - 9 * 30**2 / (1 + 9 * 60)))
+    oracle = 2 * norm.cdf(mu / 2) - 1
+    # false alarms 2.9e-7 each
+    assert 0.9 * oracle - SURE <= bout.advantage(build("shift")) <= oracle + SURE
+    assert bout.advantage(build("logistic")) <= 0.75 * oracle + SURE
+
+
 @pytest.mark.parametrize(
     "name", [n for n in CATALOGUE if n not in ("likelihood", "prices", "shadow")]
 )

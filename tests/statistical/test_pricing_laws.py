@@ -11,7 +11,7 @@ from algorithms.pricing.linucb import PrivateLinUcb
 from algorithms.pricing.nonparametric import CellPricing
 from algorithms.pricing.one_shot import AnalyzeGauss, LaplaceTree
 from algorithms.pricing.policy import PrivatePricing
-from algorithms.pricing.private_erm import GammaPerturbation
+from algorithms.pricing.private_erm import ApproximateMinima, GammaPerturbation
 from algorithms.pricing.private_mle import PrivateMle
 from algorithms.pricing.uniform_price import UniformPrice
 from algorithms.primitives.objective_law import log_density, on_boundary
@@ -41,6 +41,7 @@ def ratios(mechanism, pair, n=TRIALS, seed=21):
         PrivateMle(records=12, epsilon=4.0, radius=1.0, demand="linear"),
         PrivateMle(records=12, epsilon=4.0, calibration="kst_zeta"),
         GammaPerturbation(records=12, epsilon=2.0),
+        ApproximateMinima(records=12, epsilon=10.0, gradient=1e-3),
         AnalyzeGauss(),
         LaplaceTree(),
         PrivateLinUcb(epsilon=30.0, rounds=8),
@@ -112,7 +113,10 @@ def test_no_replaced_customer_loses_more_than_the_accountant_says():
             assert gain.mean() - FIVE * gain.std() / math.sqrt(TRIALS) <= mle.accountant(1.0)
 
 
-def test_transcript_of_the_policy_has_its_exact_likelihood_ratio():
+@pytest.mark.parametrize(
+    "demand", [{}, {"demand": "linear", "radius": 2.0, "nu": 12.0}], ids=["logistic", "linear"]
+)
+def test_transcript_of_the_policy_has_its_exact_likelihood_ratio(demand):
     """E_Q[e^L] = 1 and the counted law of L > t, 5 standard errors; 9 comparisons, 5e-6."""
     policy = PrivatePricing(
         changes={
@@ -123,6 +127,7 @@ def test_transcript_of_the_policy_has_its_exact_likelihood_ratio():
             "sigma": 1.5,
             "nu": 4.0,
             "cap": 5,
+            **demand,
         },
         view="transcript",
         allow_vacuous=True,
@@ -174,6 +179,41 @@ def test_tilted_plays_are_weighted_back_to_the_law(radius):
         tail = weight * (loss > LOSS)
         error = math.hypot(tail.std(), 0.5) / math.sqrt(TRIALS)
         assert abs(tail.mean() - np.mean(plain > LOSS)) < FIVE * error
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        AnalyzeGauss(),
+        PrivateLinUcb(epsilon=30.0, rounds=8),
+        PrivateLinUcb(epsilon=30.0, rounds=8, noise="wishart"),
+    ],
+    ids=["gauss", "linucb", "wishart"],
+)
+def test_tilted_matrices_are_weighted_back_to_the_law(mechanism):
+    """Means of the weights and of a function of L; 5 standard errors, false alarm 2e-6."""
+    for pair in mechanism.pairs():
+        emitted, weights = mechanism.tilted_run(pair, 2.0, TRIALS, np.random.default_rng(5))
+        loss = mechanism.log_likelihood_ratio(collect(emitted, TRIALS), pair)
+        plain, _ = ratios(mechanism, pair)
+        assert loss.mean() > plain.mean() + 5 * plain.std() / math.sqrt(TRIALS)
+        weight = np.exp(weights)
+        assert abs(weight.mean() - 1) < FIVE * weight.std() / math.sqrt(TRIALS)
+        cut = np.quantile(plain, 0.8)
+        tail = weight * (loss > cut)
+        error = math.hypot(tail.std(), 0.5) / math.sqrt(TRIALS)
+        assert abs(tail.mean() - np.mean(plain > cut)) < FIVE * error
+
+
+@pytest.mark.parametrize("mechanism", [AnalyzeGauss(), PrivateLinUcb()], ids=["gauss", "linucb"])
+def test_tilted_matrices_certify_nearly_all_of_the_exact_epsilon(mechanism):
+    """1,000 runs at alpha .05: above the truth with probability .05 at most."""
+    pair = mechanism.pairs()[-1]
+    truth = GaussianDp(mu=mechanism.mu(pair)).epsilon_at(mechanism.delta)
+    tilt = 1.08 * truth / mechanism.mu(pair) ** 2 - 0.5
+    emitted, weights = mechanism.tilted_run(pair, tilt, 1000, np.random.default_rng(6))
+    loss = mechanism.log_likelihood_ratio(collect(emitted, 1000), pair)
+    assert 0.95 * truth <= certified_epsilon(loss, weights, 0.05, mechanism.delta) <= truth
 
 
 def test_tilted_flips_certify_nearly_all_of_the_exact_epsilon():

@@ -31,7 +31,6 @@ USUAL, OWN, POLICY, RELEASES = 20_000, 2_000, 4_000, 4_000
 # Trials that tell the declared mu from the real one, by mistake: exact noise, published noise.
 TRIALS = {
     "P1": (16_000, 100_000),
-    "P2": (6_000, 40_000),
     "P4": (110_000, 300_000),
     "P10 mle": (8_000, 8_000),
     "P12": (8_000, 12_000),
@@ -40,8 +39,8 @@ TRIALS = {
 }
 FEW, MORE, ALPHA = 8_000, 20_000, 0.01
 # Where the density of the correct algorithm sees nothing: attacks that know none, and their trials.
-ALONE = ("leaf", "logistic")
-TRIALS_ALONE = {"P2": (100_000, 0), "P7": (4_000, 4_000), "P9": (4_000, 4_000)}
+ALONE = ("leaf", "logistic", "shift")
+TRIALS_ALONE = {"P2": (12_000, 60_000), "P7": (4_000, 4_000), "P9": (4_000, 4_000)}
 UNSEEN = "not seen"
 CONVICTING = ("DP001", "DP012", "DP013", "DP014")
 VIEWS = {
@@ -142,9 +141,11 @@ def _bugs() -> Table:
         "The correct density is blind to P2, P7 and P9: it looks at the sums after 1, 2, 4, 8 "
         "and 16 records, each with the noise declared, and they leak in how the sums hang "
         "together (P2, P7) or in a number that should not be there (P9). They are found "
-        "*without a density*: by logistic regression on all numbers, or by a single one. Only P2 "
-        "under loose noise is left to the *density of the code*: to learn weights for 93 sums "
-        "whose mu is .14 takes tens of thousands of scouting trials."
+        "*without a density*: by a single number, by logistic regression on all of them, or, for "
+        "P2, by the *shift*: runs without noise show in which direction the pair moves the 93 "
+        "sums, and scouting how their noise hangs together. Under loose noise an oracle that knows "
+        "the best weights needs 17,000 testimonies to tell mu .137 from .0799 nine times in ten; "
+        "logistic regression, which must learn the weights, does not see it in 300,000 trials."
     )
     return Table("Known mistakes, and how they are caught", note, BUG_HEAD, rows)
 
@@ -168,8 +169,8 @@ def bug_cells(number: str, calibration: str) -> Sequence[str]:
 
 
 def _declared(number: str, calibration: str) -> tuple[str, tuple[str, str]]:
-    for density, attacks, trials, remark in _ways(number, calibration == "loose"):
-        case = documented(number, calibration, density)
+    case = documented(number, calibration)
+    for attacks, trials, remark in _ways(number, calibration == "loose"):
         result = audit.examine(case, trials=trials, alpha=ALPHA, attacks=attacks, early_stop=False)
         how, spent = _caught(result) + _measured_mu(result) + remark, trials
         if not how.startswith(UNSEEN):
@@ -177,13 +178,11 @@ def _declared(number: str, calibration: str) -> tuple[str, tuple[str, str]]:
     return f"{case.claim.mu:.4g}", (how, str(spent))
 
 
-def _ways(number: str, loose: bool) -> Iterable[tuple[str, tuple[str, ...], int, str]]:
-    """Density, attacks, trials and remark: what an auditor would try in turn."""
-    usual, alone = TRIALS.get(number, (FEW, MORE))[loose], TRIALS_ALONE.get(number, (0, 0))[loose]
-    yield "paper", ("likelihood",), usual, ""
-    if alone:
-        yield "paper", ALONE, alone, ", without a density"
-    yield "code", ("likelihood",), usual, ", density of the code"
+def _ways(number: str, loose: bool) -> Iterable[tuple[tuple[str, ...], int, str]]:
+    """Attacks, trials and remark: what an auditor would try in turn."""
+    yield ("likelihood",), TRIALS.get(number, (FEW, MORE))[loose], ""
+    if number in TRIALS_ALONE:
+        yield ALONE, TRIALS_ALONE[number][loose], ", without a density"
 
 
 def _measured_mu(result: CaseResult) -> str:

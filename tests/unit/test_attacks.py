@@ -12,6 +12,7 @@ from attacks.atoms import Atoms
 from attacks.catalogue import CATALOGUE
 from attacks.events import Form, Leaf
 from attacks.likelihood import Likelihood
+from attacks.shift import Shift
 from audit.attack import Game
 from audit.mechanism import FunctionMechanism, play
 from audit.pair import Pair
@@ -164,6 +165,43 @@ def test_atoms_tell_strings_apart():
     scores = fitted(Atoms(), left, right)(collect(["yes", "perhaps", "no"], 3))
     assert scores[0] > 3 > -3 > scores[1]
     assert abs(scores[2]) < 1
+
+
+def quiet(run, data=PAIR):
+    """What the shift says of a function of 50 scouting trials a side."""
+    game = Game(FunctionMechanism(run, batched=True), data, "output")
+    views = [game.play(side, 50, np.random.default_rng(side)) for side in (True, False)]
+    return Shift().fit(game, *views, np.random.default_rng(1))
+
+
+def test_shift_knows_the_direction_of_the_noiseless_difference():
+    """One noise in two numbers cancels in their difference, which is what the pair moves."""
+
+    def run(data, n, rng):
+        common, own = rng.normal(size=(n, 1)), rng.laplace(scale=0.1, size=(n, 2))
+        return common + own + data * np.array([1.0, 0.0])
+
+    scorer = quiet(run)
+    assert "2 numbers" in scorer.description
+    first, second = scorer.weights / scorer.layout.spread
+    assert second / first == pytest.approx(-1, abs=0.1)
+    assert first < 0
+
+
+@pytest.mark.parametrize(
+    ("run", "data", "words"),
+    [
+        (lambda d, n, rng: d + rng.random((n, 2)), PAIR, "no value without noise"),
+        (lambda d, n, rng: d + rng.normal(size=(n, 2)), Pair(1.0, 1.0), "no number differs"),
+        (lambda d, n, rng: d + rng.normal(size=(n, 1001)), PAIR, "more than 1,000"),
+        (lambda d, n, rng: [None] * n, PAIR, "no numbers"),
+    ],
+    ids=["uniform", "equal", "many", "nothing"],
+)
+def test_shift_says_why_it_sees_nothing(run, data, words):
+    scorer = quiet(run, data)
+    assert words in scorer.description
+    assert not scorer(collect(np.ones((3, 2)), 3)).any()
 
 
 def test_leaf_names_the_number_and_the_direction():

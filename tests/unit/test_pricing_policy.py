@@ -69,7 +69,8 @@ def literal_policy(public, data, transcript):
             calls += 1
         phi = np.hstack([np.tile(x[t], (len(grid), 1)), -grid[:, None] * x[t]]) / math.sqrt(2)
         width = np.sqrt(np.maximum(0, np.einsum("gi,ij,gj->g", phi, np.linalg.inv(lam), phi)))
-        value = grid * np.clip(1 / (1 + np.exp(-phi @ theta)) + public.bonus * width, 0, 1)
+        demand = public.link.mean(phi @ theta) + public.bonus * width
+        value = grid * np.clip(demand, 0, public.link.bound)
         prices.append(grid[np.argmax(value)])
     return np.array(prices), times
 
@@ -80,9 +81,12 @@ def course_of(public, data, n, seed=0, keep=True):
     return play(public, market, drawn, n), drawn
 
 
-def test_policy_is_the_published_algorithm():
+@pytest.mark.parametrize(
+    "demand", [{}, {"demand": "linear", "bound": 0.6, "radius": 2.0}], ids=["logistic", "linear"]
+)
+def test_policy_is_the_published_algorithm(demand):
     """Prices and refresh rounds; float32 prices may differ by a grid step in 1e-3 of rounds."""
-    public = constants("working", **SMALL)
+    public = constants("working", **{**SMALL, **demand})
     data = sample_market(public.rounds)
     course, drawn = course_of(public, data, 25)
     assert course.calls.mean() > 2

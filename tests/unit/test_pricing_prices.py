@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 from algorithms.pricing import utility
+from algorithms.pricing.constants import constants
+from algorithms.pricing.demand import link
 from algorithms.pricing.inversion import best_price, recover
 from algorithms.pricing.market import draw_contexts, truth
 from algorithms.pricing.policy import PrivatePricing
+from algorithms.pricing.releasers import Drawn
+from algorithms.pricing.rounds import play
 from attacks.catalogue import CATALOGUE
 from attacks.prices import Prices
 from audit.attack import Game
@@ -37,15 +41,16 @@ def flip(policy):
         return policy.pairs()[2]
 
 
-def test_best_price_is_the_best_on_a_fine_grid():
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("demand", ["logistic", "linear"])
+def test_best_price_is_the_best_on_a_fine_grid(demand):
+    rng, mean = np.random.default_rng(0), link(demand).mean
     theta, x = truth(2) + rng.normal(size=(3, 4)) / 2, draw_contexts(5, 2, rng)
     grid = np.linspace(0, 4, 40_001)
     for i, t in enumerate(theta):
         for j, c in enumerate(x):
             eta = (c @ t[:2] - grid * (c @ t[2:])) / math.sqrt(2)
-            best = grid[np.argmax(grid / (1 + np.exp(-eta)))]
-            assert best_price(theta, x)[i, j] == pytest.approx(best, abs=2e-4)
+            best = grid[np.argmax(grid * mean(eta))]
+            assert best_price(theta, x, demand)[i, j] == pytest.approx(best, abs=2e-4)
 
 
 def test_prices_of_fake_customers_reveal_the_estimate():
@@ -55,6 +60,17 @@ def test_prices_of_fake_customers_reveal_the_estimate():
     weights = np.ones_like(prices)
     prices[:, 0], weights[:, 0] = 1.0, 0.0
     np.testing.assert_allclose(recover(x, prices, truth(2), weights), theta, atol=2e-5)
+
+
+def test_linear_demand_reveals_the_estimate_up_to_its_size():
+    """The best price ``a/(2 b)`` is that of any multiple of theta."""
+    rng = np.random.default_rng(1)
+    theta, x = truth(2) + 0.3 * rng.normal(size=(20, 4)), draw_contexts(12, 2, rng)
+    prices = best_price(theta, x, "linear")
+    found = recover(x, prices, truth(2), np.ones_like(prices), "linear")
+    np.testing.assert_allclose(best_price(found, x, "linear"), prices, atol=1e-6)
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (found, theta)]
+    np.testing.assert_allclose(*units, atol=1e-3)
 
 
 def test_price_attack_beats_guessing():
@@ -115,6 +131,34 @@ def test_regret_of_yardsticks():
     assert open_.regret < private.regret < random.regret
     assert private.refreshes >= 5
     assert private.epsilon == policy.claim.epsilon
+
+
+WORLD = {  # of the test market: preset, changes, least and most refreshes, range of regret
+    "open": ("open", {"nu": 12.0}, (13, 17), (62, 69)),
+    "sigma 2": ("long", {"sigma": 2.0, "ridge_cov": 50.0}, (6, 8), (150, 250)),
+    "sigma 10": ("long", {}, (5, 6.5), (117, 264)),
+    "long": ("long", {"rounds": 16384, "explore": 800}, (7, 9), (228, 388)),
+    "ceiling": ("ceiling", {}, (5, 7), (510, 525)),
+    "frozen": ("frozen", {}, (0.5, 2), (510, 525)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", WORLD)
+def test_the_test_market_is_as_documented(row):
+    """Means of 30 runs, regret with a tenth to either side: over five standard errors of most."""
+    preset, changes, (fewest, most), (least, worst) = WORLD[row]
+    public, rng = constants(preset, **changes), np.random.default_rng(0)
+    market = utility._market(public, 30, rng)
+    course = play(public, market, Drawn(public, market, 30, rng, keep=False), 30)
+    lost = utility.regret(public, market.contexts, course.prices)
+    print(
+        f"{row}: {course.calls.mean():.1f} refreshes, regret {lost.mean():.0f} +- {lost.std():.0f}"
+    )
+    assert fewest <= course.calls.mean() <= most
+    assert 0.9 * least <= lost.mean() <= 1.1 * worst
+    late = course.prices[:, public.explore :]
+    assert (late == 1).all() == (preset in ("ceiling", "frozen"))
 
 
 def test_best_price_of_each_customer_has_no_regret():

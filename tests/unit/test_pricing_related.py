@@ -98,6 +98,25 @@ def test_linucb_shifts_keep_the_matrices_positive(noise):
     assert failed.mean() < 0.05
 
 
+def test_gaussian_linucb_on_its_pairs():
+    """Flipped rewards are the worst: z and z' are orthogonal. Replaced arms are not quite."""
+    bandit = PrivateLinUcb(rounds=16)
+    arms, flip = bandit.pairs()
+    worst = bandit.epsilon / (4 * math.log(4 / bandit.delta))
+    assert bandit.mu(flip) == pytest.approx(math.sqrt(4 / 5) * worst)
+    assert bandit.mu(arms) == pytest.approx(math.sqrt(6 / 8) * bandit.mu(flip))
+    assert bandit.noise_scaled(2.0).mu(flip) == pytest.approx(bandit.mu(flip) / 2)
+    exact = GaussianDp(mu=bandit.mu(flip)).delta_at(0.01)
+    assert bandit.exact_profile(flip, 0.01) == pytest.approx(exact)
+    last = bandit.pair((np.eye(2)[0], 1.0), (np.eye(2)[0], -1.0), "rewards flipped")
+    for side in (last.left, last.right):
+        side["rewards"][0, 1] = 0.0
+    assert bandit.mu(last) == pytest.approx(bandit.mu(flip))
+    for other in (PrivateLinUcb(noise="wishart"), PrivateLinUcb(view="actions_after")):
+        with pytest.raises(UsageError, match="for a profile"):
+            other.exact_profile(flip, 0.1)
+
+
 def test_linucb_views():
     bandit = PrivateLinUcb(view="actions_except")
     out = bandit.run(bandit.pairs()[0].left, 4, np.random.default_rng(0))
@@ -124,6 +143,38 @@ def test_laplace_tree_spends_exactly_its_nodes(place):
     assert np.abs(found).max() == pytest.approx(nodes / tree.levels(15))
 
 
+def profile_of(losses, epsilon):
+    """Hockey-stick divergence from losses on the left, and its standard error."""
+    gain = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - losses)))
+    return gain.mean(), gain.std() / math.sqrt(len(gain))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "exact"),
+    [(LaplaceTree(), 1.0), (CellPricing(), 0.875), (CellPricing(local=True), 0.875)],
+    ids=["tree", "central", "local"],
+)
+def test_profiles_of_laplace_releases(mechanism, exact):
+    """Against losses of 20,000 plays, 5 standard errors: false alarm 2e-6 a mechanism."""
+    pair = mechanism.pairs()[0]
+    losses, _ = ratios(mechanism, pair, 20_000)
+    for epsilon in (0.0, 0.2, 0.5):
+        found, error = profile_of(losses, epsilon)
+        assert abs(found - mechanism.exact_profile(pair, epsilon)) < 5 * error + 1e-4
+    assert mechanism.exact_profile(pair, exact) == 0
+    assert mechanism.exact_profile(pair, exact - 0.01) > 0
+
+
+def test_customers_of_later_phases_have_no_profile():
+    policy = CellPricing()
+    for other, pair in (
+        (policy, policy.pair((0.0, 2.0), (1.0, 2.0), "moved", 20)),
+        (CellPricing(view="prices_after"), policy.pairs()[0]),
+    ):
+        with pytest.raises(UsageError, match=r"before 16|for a profile"):
+            other.exact_profile(pair, 0.1)
+
+
 def test_gamma_perturbation_never_exceeds_epsilon():
     fit = GammaPerturbation(epsilon=1.0, records=30)
     flip, moved = fit.pairs()
@@ -145,6 +196,19 @@ def test_approximate_minima_constants():
     assert fit.output_scale == pytest.approx(50 * 50**-2 / fit.strength * (1 + out) / 0.01)
     with pytest.raises(UsageError, match="epsilon below"):
         ApproximateMinima(epsilon=11.0)
+
+
+def test_approximate_minima_have_a_law_that_quadrature_knows(monkeypatch):
+    fit = ApproximateMinima()
+    pair = fit.pairs()[1]
+    theta = fit.run(pair.left, 50, np.random.default_rng(0))
+    coarse = fit.log_likelihood_ratio(collect(theta, 50), pair)
+    monkeypatch.setattr("algorithms.pricing.private_erm._NODES", 72)
+    fine = fit.log_likelihood_ratio(collect(theta, 50), pair)
+    assert np.abs(fine - coarse).max() < 1e-5 < 1e-3 < np.abs(fine).max()
+    assert fit.likelihood_views
+    assert not ApproximateMinima(dimension=3).likelihood_views
+    assert not ApproximateMinima(gradient=1e-6).likelihood_views
 
 
 def test_uniform_price_choice_law():
