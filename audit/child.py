@@ -274,16 +274,22 @@ def _open(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _watch(group: int) -> subprocess.Popen[bytes] | None:
-    """A guard that kills the group when this process ends without having done so."""
+    """A guard that kills the group when this process ends without having done so.
+
+    None where there are no groups, or no shell or no room for another process: the audit itself
+    still kills the group, unless it is killed.
+    """
     if os.name != "posix":
         return None
-    return subprocess.Popen(  # noqa: S603  (no word of it comes from outside)
-        ["/bin/sh", "-c", _GUARD, "sh", str(group)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(  # noqa: S603  (no word of it comes from outside)
+            ["/bin/sh", "-c", _GUARD, "sh", str(group)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    return None
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -112,6 +112,6 @@ def _played_elsewhere(task: bytes) -> str:
             timeout=_PATIENCE,
             check=False,
         )
-    except subprocess.SubprocessError:
+    except (OSError, subprocess.SubprocessError):  # no room for a process, or a slow one
         return ""
     return done.stdout.decode(errors="replace").partition("view ")[2].strip()

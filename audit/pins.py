@@ -40,6 +40,7 @@ from audit.replay import Finished
 
 SUFFIX = ".pin.json"
 _LONGEST_NAME = 100
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 
 class PinnedPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,11 +126,16 @@ def _names(record: Record) -> list[str]:
 
 
 def _file_names(names: Sequence[str]) -> list[str]:
-    """Names that stay in their folder, fit into any file system, and differ."""
+    """Names that stay in their folder, fit into any file system, and differ there.
+
+    Windows and macOS do not tell capitals apart, and Windows keeps the names of its devices.
+    """
     plain = [re.sub(r"[^A-Za-z0-9.=+-]+", "-", name).strip("-.") or "case" for name in names]
+    plain = [f"case-{name}" if _DEVICES.match(name) else name for name in plain]
+    folded = [name.lower() for name in plain]
     return [
         short
-        if len(short) <= _LONGEST_NAME and plain.count(short) == 1
+        if len(short) <= _LONGEST_NAME and folded.count(short.lower()) == 1
         else f"{short[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         for name, short in zip(names, plain, strict=True)
     ]

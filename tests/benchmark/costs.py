@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -35,6 +34,8 @@ print(peak())
 
 def child(*words: str) -> tuple[str, float, float]:
     """Output of this Python as a child, its CPU and its wall time in seconds."""
+    import resource
+
     before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - clock

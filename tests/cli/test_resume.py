@@ -17,6 +17,7 @@ from tests.cli.console import audit, child, run, started, target
 
 GIVEN = (*CLAIMED, "--attack", "leaf")
 SLOW = (target("slow"), *GIVEN)
+SIGNALS = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 LONG = ("run", *SLOW, "--trials", 12000, "--no-early-stop", "--out", "out")
 
 
@@ -68,6 +69,7 @@ def test_any_number_of_jobs_gives_the_same_record():
     assert record("two").execution.jobs == 2
 
 
+@SIGNALS
 @pytest.mark.parametrize("blocks", [1, 17])
 def test_a_killed_run_resumes_to_the_same_record(blocks, uninterrupted):
     process = started(*LONG, "--jobs", 1)
@@ -82,6 +84,7 @@ def test_a_killed_run_resumes_to_the_same_record(blocks, uninterrupted):
     assert whole_blocks() > before >= blocks
 
 
+@SIGNALS
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_leaves_a_partial_record_that_resumes_to_the_same(jobs, uninterrupted):
     process = started(*LONG, "--jobs", jobs)
@@ -175,6 +178,7 @@ def killed(moment, after_a_block):
     return whole_blocks()
 
 
+@SIGNALS
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_fifty_kills_at_random_lose_and_double_nothing():

@@ -61,6 +61,7 @@ def test_a_cluster_gives_the_record_of_one_process(cluster, alone, tmp_path):
     assert digest(tmp_path / "far") == alone
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_worker_costs_nothing(cluster, alone, tmp_path):
     process = started(tmp_path, cluster.scheduler_address)
     with distributed.Client(cluster) as client:

@@ -38,6 +38,7 @@ def workers_of(marker):
     return [int(pid) for pid, words in lines if words.startswith(marker)]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_killed_worker_costs_no_block(alone, tmp_path):
     process = subprocess.Popen(
         command(*RAY), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True

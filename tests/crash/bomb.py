@@ -24,14 +24,20 @@ def explode(file: Path, most: int) -> None:
     time.sleep(1000)
 
 
+def light(file: Path, most: int) -> None:
+    """Start a bomb, and wait until it has grown to a quarter, however busy the machine is."""
+    if os.fork() == 0:
+        explode(file, most)
+    while not file.exists() or len(file.read_text().split()) < most // 4:
+        time.sleep(0.01)
+
+
 def main() -> None:
     file, most, when = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     for line in sys.stdin:
         ask = json.loads(line)
         if ask["type"] == when:
-            if os.fork() == 0:
-                explode(file, most)
-            time.sleep(0.2)
+            light(file, most)
         kind = {"hello": "hello", "data": "ok", "run": "outputs"}.get(ask["type"])
         if kind is None:
             return
@@ -42,9 +48,7 @@ def main() -> None:
 def forks_much(data, rng):
     """As a target of ``--isolate``: most of it happens on one side."""
     if data > 0.5 and not Path("pids").exists():
-        if os.fork() == 0:
-            explode(Path("pids"), 60)
-        time.sleep(0.2)
+        light(Path("pids"), 60)
     return rng.laplace()
 
 

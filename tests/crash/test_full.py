@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import subprocess
 from pathlib import Path
 from unittest import mock
@@ -79,6 +78,8 @@ def test_a_full_disk_keeps_the_finished_blocks(after, uninterrupted) -> None:
 def limited(most: int) -> Outcome:
     """The run in a process whose files may not grow beyond so many bytes."""
 
+    import resource
+
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
@@ -94,6 +95,7 @@ def limited(most: int) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of POSIX")
 @pytest.mark.parametrize(
     "most",
     [
@@ -141,7 +143,7 @@ def test_a_read_only_folder_is_refused_before_anything_is_played(call) -> None:
     assert "out: Read-only file system" in outcome.complaint
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.skipif("os.name != 'posix' or os.geteuid() == 0", reason="root may write anywhere")
 def test_a_folder_without_permission_is_refused() -> None:
     Path("closed").mkdir(mode=0o500)
     outcome = audit(*LONG, "--out", "closed")

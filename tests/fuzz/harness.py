@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -46,6 +45,8 @@ class Told:
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
     """An own empty folder, no child processes, bounded memory, and an alarm for hangs."""
+
+    import resource
 
     def late(*_: object) -> None:
         raise HangError

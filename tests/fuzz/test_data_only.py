@@ -60,9 +60,12 @@ def test_files_of_pins_stay_in_their_folder_and_differ() -> None:
     from audit.pins import _file_names
 
     names = ["../../escaped", "..", "a/b", "a-b", "x" * 5_000, "\0", "", "C:\\nul", "a\nb"]
+    names += ["Case", "cAsE", "X" * 5_000, "nul", "AUX.txt", "com1", "console"]
     files = _file_names(names)
-    assert len(set(files)) == len(files)
+    assert len({file.lower() for file in files}) == len(files)  # as Windows and macOS see it
+    assert files[-1] == "console"
     for file in files:
         assert Path(file).name == file
         assert not file.startswith(".")
         assert len(file) < 120
+        assert file.partition(".")[0].lower() not in {"nul", "aux", "com1"}

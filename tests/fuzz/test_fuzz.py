@@ -15,6 +15,7 @@ from tests.fuzz import targets
 from tests.fuzz.harness import ending, guarded
 from tests.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.skipif("sys.platform == 'win32'", reason="needs alarms and limits")
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
 FEW = {name: min(60, max(3, target.weight)) for name, target in TARGETS.items()}
 

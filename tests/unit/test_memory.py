@@ -1,5 +1,8 @@
 """Mechanisms that remember are found by the contract, whatever they remember. No chance here."""
 
+import subprocess
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -59,6 +62,18 @@ def test_a_cache_that_is_warm_already_is_found_in_a_fresh_process():
     kept_answer(0.0, np.random.default_rng(1))
     game = Game(FunctionMechanism(kept_answer), PAIR, "output")
     assert repeats_its_answer(game, "warm", 0)
+
+
+@pytest.mark.parametrize(
+    "error", [BlockingIOError(11, "no room"), subprocess.TimeoutExpired("python", 1)]
+)
+def test_where_no_fresh_process_can_tell_nothing_is_claimed(error, monkeypatch):
+    from tests.data.targets import kept_answer
+
+    kept_answer(0.0, np.random.default_rng(1))
+    monkeypatch.setattr(subprocess, "run", mock.Mock(side_effect=error))
+    game = Game(FunctionMechanism(kept_answer), PAIR, "output")
+    assert not repeats_its_answer(game, "warm", 0)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 import audit
 from attacks.bits import last_bits
+from audit import timing
 from audit.attack import Game
 from audit.mechanism import FunctionMechanism
 from audit.memory import one
@@ -50,18 +51,47 @@ def test_last_bits_are_powers_of_two():
     assert np.isnan(last_bits(np.array([0.0, math.nan, math.inf]))).all()
 
 
-def slow_on_one_side(data, rng):
-    time.sleep(0.003 * data)
-    return float(rng.laplace())
+class Clock:
+    """A clock that only a mechanism moves: no load of the machine does."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
 
 
-def test_durations_are_part_of_the_view_only_in_scope():
-    """Three milliseconds of sleep stand out of a trial's microseconds on any machine."""
+@pytest.fixture
+def clock(monkeypatch):
+    """Time as trials are told it, in place of the machine's."""
+    found = Clock()
+    monkeypatch.setattr(timing, "time", found)
+    return found
+
+
+def test_durations_are_part_of_the_view_only_in_scope(clock):
+    """Three milliseconds of work on one side, on a clock that no other process can delay."""
+
+    def slow_on_one_side(data, rng):
+        clock.now += 0.003 * data + 1e-5 * rng.exponential()
+        return float(rng.laplace())
+
     unseen = examined(slow_on_one_side, trials=200)
     assert unseen.verdict != "refuted"
     seen = examined(slow_on_one_side, trials=400, threats=["duration"])
     assert seen.verdict == "refuted"
     assert "duration" in seen.choice.event
+
+
+def test_durations_are_real_ones_of_their_own_trials():
+    """A sleep may last longer than it was asked to, never shorter."""
+    slow = FunctionMechanism(lambda data, rng: time.sleep(data * 2e-3))
+    streams = {side: np.random.default_rng(side) for side in (True, False)}
+    inputs, sizes = {True: 1.0, False: 3.0}, {True: 5, False: 4}
+    played = timing.play_timed(slow, inputs, sizes, streams, np.random.default_rng(0))
+    for side, (views, seconds) in played.items():
+        assert len(views) == len(seconds) == sizes[side]
+        assert seconds.min() >= 0.99 * inputs[side] * 2e-3  # two clocks may differ a little
 
 
 def test_equal_work_is_not_refuted_by_its_duration():

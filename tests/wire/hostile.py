@@ -46,7 +46,8 @@ def grandchild(*, leave):
 
 def parent_of(ask, *, leave, stay):
     grandchild(leave=leave)
-    time.sleep(0.1)
+    while len(Path(sys.argv[2]).read_text().split()) < 2:  # until it has noted itself
+        time.sleep(0.01)
     if stay:
         time.sleep(1000)
     os._exit(4)

@@ -27,8 +27,11 @@ def carrying(word):
     return found
 
 
-def none_left(find, seconds=3.0):
-    """Whether `find` comes to find nothing; killed processes take a moment."""
+def none_left(find, seconds=30.0):
+    """Whether `find` comes to find nothing; killed processes take a moment, more on a busy machine.
+
+    What is really left sleeps far longer than this.
+    """
     deadline = time.monotonic() + seconds
     while find() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -19,7 +19,7 @@ from tests.wire.hostile import AT_HELLO, AT_RUN
 from tests.wire.processes import HAS_PROC, alive, none_left
 
 HERE = Path(__file__).parent
-SECONDS, AMPLE = 3.0, 25.0
+SECONDS, AMPLE = 3.0, 60.0  # what is ample is not used up: the machine may be busy
 LATE = "did not answer within the time limit"
 NONSENSE = "Expected one JSON object per line on stdout"
 
@@ -99,7 +99,7 @@ def test_hostile(name, tmp_path):
     started = time.monotonic()
     with pytest.raises(UsageError if name in REFUSED else ProcessError) as caught:
         provoke(name, file)
-    assert time.monotonic() - started < AMPLE + 5
+    assert time.monotonic() - started < 2 * AMPLE  # they would go on for a thousand seconds
     assert EXPECTED[name] in str(caught.value)
     assert len(str(caught.value)) < 1500
     child.close_all()  # what answered well so far is kept for later
