@@ -172,8 +172,9 @@ def _replaced(domain: Domain, records: int) -> Iterator[Pair]:
         for place, at in places(usual)
     )
     sized = (
-        swap([small] * size, 0, small, large, f"of {size} in all", records)
+        swap([value] * size, 0, small, large, f"of {size} in all, others all {name}", records)
         for size in sizes
+        for name, value in (("low", small), ("high", large))
         if size >= max(1, records)
     )
     return in_turn([changed, sized, placed])

@@ -92,6 +92,7 @@ def backgrounds(domain: Domain, size: int) -> list[tuple[str, list[Any]]]:
         ("spread out", spread[:size]),
         ("all high", [large] * size),
         ("ties", [small if i % 2 else large for i in range(size)]),
+        ("a few high", [small if i % 5 else large for i in range(size)]),
         ("all equal", [middle(domain)] * size),
     ]
 

@@ -161,11 +161,8 @@ class _Session:
         return True
 
     def _scout(self, log: BlockLog) -> None:
-        # The longest first, so that in the end no worker is left alone with one of them.
-        ordered = sorted(enumerate(self.cases), key=lambda item: -item[1].planned.scouting)
-        tasks = [delayed(_scout_safely)(i, case, self.plan) for i, case in ordered]
         found = {}
-        for position, outcome in self.workers.map(tasks):
+        for position, outcome in self._scouted():
             planned = self.cases[position].planned
             if isinstance(outcome, str):
                 self.results[planned.name] = failed(planned, outcome)
@@ -175,24 +172,30 @@ class _Session:
             found[position] = self._open(self.cases[position], outcome, log)
         self.trials = [found[position] for position in sorted(found)]
 
+    def _scouted(self) -> Iterator[tuple[int, Scouted | str]]:
+        """What scouting found; done again here where testimony would repeat a worker's draws."""
+        # The longest first, so that in the end no worker is left alone with one of them.
+        ordered = sorted(enumerate(self.cases), key=lambda item: -item[1].planned.scouting)
+        tasks = [delayed(_scout_safely)(i, case, self.plan) for i, case in ordered]
+        here = self.workers.stays(len(tasks))
+        for position, outcome in self.workers.map(tasks):
+            if here or isinstance(outcome, str) or not _unseeded(outcome):
+                yield position, outcome
+            else:
+                yield _scout_safely(position, self.cases[position], self.plan)
+
     def _open(self, case: Case, scouted: Scouted, log: BlockLog) -> _Trial:
         choice = scouted.frozen.choice
         bins = len(choice.posterior)
         code = fingerprint(case.mechanism).encode()
         key = hashlib.sha256(msgspec.json.encode(choice) + code).hexdigest()[:16]
-        evidence = Evidence(bins, log.blocks(case.planned, key, bins))
-        return _Trial(case, scouted, evidence, scouted.seconds, key=key)
+        known = {} if _unseeded(scouted) else log.blocks(case.planned, key, bins)
+        return _Trial(case, scouted, Evidence(bins, known), scouted.seconds, key=key)
 
     def _testify(self, up_to: int, log: BlockLog) -> None:
         """Play the blocks of one wave, then close the cases that it decides."""
         trials = [trial for trial in self.trials if not trial.decided]
-        tasks = [
-            task
-            for position, trial in enumerate(trials)
-            for task in trial.tasks(position, up_to, self.plan.seed)
-        ]
-        due = sum(trial.due(up_to) for trial in trials)
-        for position, counts, seconds in self.workers.map(tasks, due):
+        for position, counts, seconds in self._played(trials, up_to):
             trial = trials[position]
             if isinstance(counts, str):
                 trial.failure = min(trial.failure or counts, counts)
@@ -205,12 +208,33 @@ class _Session:
             trial.add()
             self._close(trial)
 
+    def _played(self, trials: Sequence[_Trial], up_to: int) -> Iterator[Any]:
+        """What the tasks of a wave give, as they are ready.
+
+        Why trials without a seed stay in this process: a generator that a mechanism keeps to itself
+        goes to a worker as a copy, so that workers, and the blocks of an earlier run in the log,
+        would repeat one another's draws, and a bound would count them as independent.
+        """
+        away: list[Any] = []
+        here: list[Any] = []
+        for position, trial in enumerate(trials):
+            tasks = here if _unseeded(trial.scouted) else away
+            tasks += trial.tasks(position, up_to, self.plan.seed)
+        due = sum(trial.due(up_to) for trial in trials if not _unseeded(trial.scouted))
+        yield from self.workers.map(away, due)
+        yield from self.workers.here(here)
+
     def _close(self, trial: _Trial) -> None:
         planned, choice = trial.case.planned, trial.scouted.frozen.choice
         stopped = self.plan.early_stop and crossing(planned, choice, trial.evidence)
         if trial.failure or stopped or trial.share == 1.0:
             trial.decided = True
             self.workers.progress(planned.name, 1.0)
+
+
+def _unseeded(scouted: Scouted) -> bool:
+    """Whether a mechanism draws from elsewhere, so that its copies may repeat one another."""
+    return any(note.rule == "DP007" for note in scouted.notes)
 
 
 def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted | str]:

@@ -26,7 +26,9 @@ class NotReproducible(Rule):
     Cause: the mechanism draws from another source than the generator it is given, or keeps state.
 
     Effect: none on the verdict by itself, but the record cannot be reproduced bit for bit, and
-    state shared between trials would void the bounds.
+    state shared between trials would void the bounds. Copies of such a mechanism may repeat one
+    another's draws, so it is played in one process whatever ``--jobs`` says, and ``--resume``
+    starts its case again.
 
     Remedy: draw all randomness from ``rng``; build all state inside the call.
     """

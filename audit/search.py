@@ -36,6 +36,7 @@ _REFINED = 2
 _MOST_COLUMNS = 256
 _MOST_DRAWS = 32
 _ASKED = 2**31  # pairs have lower addresses
+_UNPLAYABLE = -1.0  # evidence of a pair of which no trial returned; any other is above -1/2
 
 
 @dataclass
@@ -63,16 +64,21 @@ class _Candidate:
     trials: int = field(default=0)
 
     @property
+    def playable(self) -> bool:
+        """Whether trials of it return."""
+        return self.evidence != _UNPLAYABLE
+
+    @property
     def rank(self) -> float:
         """What candidates are ordered by: what trials show, or what is known without noise."""
         exact = -math.expm1(-self.loss) / 2 if self.loss else 0.0
-        return self.evidence if self.evidence < 0 else max(exact, self.evidence)
+        return max(exact, self.evidence) if self.playable else self.evidence
 
     def play(self, per_side: int, case: str, seed: int) -> None:
         """Play more trials; a pair that cannot be played, or only raises, is no candidate."""
         block = self.trials
         self.trials += 2 * per_side
-        if self.evidence < 0:
+        if not self.playable:
             return
         try:
             fresh = [
@@ -82,7 +88,7 @@ class _Candidate:
                 for left, side in ((True, Side.LEFT), (False, Side.RIGHT))
             ]
         except (UsageError, MechanismError):
-            self.evidence = -1.0
+            self.evidence = _UNPLAYABLE
             return
         self.left = concatenate(self.left, fresh[0]) if self.left else fresh[0]
         self.right = concatenate(self.right, fresh[1]) if self.right else fresh[1]
@@ -121,12 +127,12 @@ def search(case: Case, seed: int) -> Searched:
     first = [_candidate(case, i, i, pair) for i, pair in enumerate(case.pairs)]
     first = [*(_candidate(case, len(first) + i, 0, pair) for i, pair in enumerate(jumps)), *first]
     best = _halve(first, _spend(budget * (1 - _REFINED_SHARE)), case, seed)
-    best = [c for c in best if c.evidence >= 0]
+    best = [c for c in best if c.playable]
     if not best:
         raise MechanismError("no pair of the domain could be played without an exception")
     closer = _refined(case, best[:_REFINED], len(first))
     better = _halve(closer, _spend(budget * _REFINED_SHARE), case, seed) if closer else []
-    alive = [c for c in better if c.evidence >= 0]
+    alive = [c for c in better if c.playable]
     kept = sorted([*best, *alive], key=lambda c: c.rank, reverse=True)[:_KEPT]
     tried = [c for c in (*first, *closer) if c.trials]
     return Searched(
@@ -211,7 +217,7 @@ def evidence(left: Views, right: Views) -> float:
     """
     forms = [np.array([str(form) for form in side.form]) for side in (left, right)]
     if left.raised.all() and right.raised.all():
-        return -1.0
+        return _UNPLAYABLE
     error = math.sqrt((1 / len(left) + 1 / len(right)) / 12)
     kinds = np.unique(np.concatenate(forms))
     by_form = max(float(abs(np.mean(forms[0] == k) - np.mean(forms[1] == k))) / 2 for k in kinds)

@@ -77,14 +77,23 @@ class Workers:
         Raises:
             UsageError: When not even one task at a time keeps within the limit of memory.
         """
-        small = seconds < _WORTH_A_POOL and self.backend not in ENGINES
-        if self.jobs == 1 or len(tasks) <= 1 or small:
-            return self._here(tasks)
+        if self.stays(len(tasks), seconds):
+            return self.here(tasks)
         if self.footprint.limited:
             return self._within(tasks)
         return _guarded(self._pool(self.jobs), tasks)
 
-    def _here(self, tasks: Sequence[Any]) -> Iterator[Any]:
+    def stays(self, tasks: int, seconds: float = math.inf) -> bool:
+        """Whether `map` plays so many tasks in this process, one after the other."""
+        small = seconds < _WORTH_A_POOL and self.backend not in ENGINES
+        return self.jobs == 1 or tasks <= 1 or small
+
+    def here(self, tasks: Sequence[Any]) -> Iterator[Any]:
+        """Results of joblib tasks that are played in this process, one after the other.
+
+        Raises:
+            UsageError: When this process takes more than the limit of memory.
+        """
         self.footprint.check()
         for function, args, kwargs in tasks:
             yield function(*args, **kwargs)
@@ -92,12 +101,12 @@ class Workers:
 
     def _within(self, tasks: Sequence[Any]) -> Iterator[Any]:
         """The first task here, to see what it takes; the others on as many workers as fit."""
-        yield from self._here(tasks[:1])
+        yield from self.here(tasks[:1])
         left = tasks[1:]
         while left:
             fitting = self.footprint.workers(effective_n_jobs(self.jobs))
             if fitting == 1:
-                yield from self._here(left)
+                yield from self.here(left)
                 return
             some, left = left[: _TASKS_AT_ONCE * fitting], left[_TASKS_AT_ONCE * fitting :]
             for result, taken in _guarded(self._pool(fitting), list(map(_measured, some))):

@@ -21,7 +21,7 @@ KEPT = {name: Domain(bounds=UNIT, beyond=False) for name in CUSTOMERS}
 BROKEN = {
     "C2": (NUMBER, 2_000),
     "half-noise": (NUMBER, 2_000),
-    "C4": (Domain(bounds=SIGNED, sizes=(1, 20)), 100_000),
+    "C4": (Domain(bounds=SIGNED, sizes=(1, 20)), 120_000),
     "C6": (Domain(bounds=SIGNED, dimension=100, sizes=(0, 1)), 2_000),
     "C7": (Domain(bounds=UNIT, sizes=(10, 10)), 2_000),
     "C10": (SCORES, 50_000),

@@ -109,6 +109,16 @@ def tie_breaker(data, rng):
     return data[0] if total == 0 and len(set(data)) > 1 else float(rng.laplace())
 
 
+def overflowing(data, rng):
+    return int(np.asarray(data, dtype=np.int8).sum(dtype=np.int8)) + rng.laplace()
+
+
+def without_outliers(data, rng):
+    values = np.asarray(data)
+    kept = np.abs(values - values.mean()) <= 2 * values.std() + 1e-12
+    return values[kept].clip(0, 1).sum() + rng.laplace()
+
+
 FOUND = [
     (trusting, "replace-one", 1000, "outlier beyond the bounds"),
     (dropped_row, "add-remove", 4000, "odd and even sizes"),
@@ -127,6 +137,22 @@ def test_faults_on_special_inputs_are_found_without_a_pair(function, relation, t
     pasted = audit.Pair(left, right, relation=relation)
     again = audit.examine(function, claim=CLAIM, pairs=[pasted], trials=trials)
     assert again.verdict == "refuted"
+
+
+@pytest.mark.parametrize("function", [overflowing, without_outliers])
+def test_faults_among_many_or_a_few_high_records_are_found(function):
+    """Power on fixed seeds, no false alarm to state."""
+    domain = Domain(bounds=(0, 1), sizes=(4, 200), beyond=False)
+    result = audit.examine(function, claim=CLAIM, domain=domain, trials=2000)
+    assert result.verdict == "refuted"
+
+
+@pytest.mark.parametrize("output", [lambda: 1.0, lambda: "ok", lambda: None])
+def test_pairs_that_look_alike_can_be_played(output):
+    """Nothing is exceptional about a mechanism whose output is always the same."""
+    domain = Domain(bounds=(0, 1), sizes=(0, 20), relation="both")
+    result = audit.examine(lambda data, rng: output(), claim=CLAIM, domain=domain, trials=600)
+    assert result.verdict in ("blind", "unrefuted")
 
 
 def test_a_function_that_keeps_its_claim_is_not_refuted_by_searching():
