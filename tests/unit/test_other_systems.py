@@ -105,8 +105,10 @@ AS_WINDOWS = f"""
 import sys
 from unittest import mock
 import audit.api, audit.cli, filelock, matplotlib.backends.backend_svg  # which ask for the system
+import threadpoolctl
 
-filelock.FileLock = mock.MagicMock()  # and this one does at every call
+filelock.FileLock = mock.MagicMock()  # and these do at every call
+threadpoolctl.ThreadpoolController = mock.MagicMock()
 for module, names in {NOT_ON_WINDOWS!r}.items():
     for name in names:
         vars(sys.modules[module]).pop(name, None)
