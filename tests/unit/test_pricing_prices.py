@@ -134,7 +134,7 @@ def test_regret_of_yardsticks():
 
 
 WORLD = {  # of the test market: preset, changes, least and most refreshes, range of regret
-    "open": ("open", {"nu": 12.0}, (13, 17), (62, 69)),
+    "open": ("open", {}, (14, 17), (62, 69)),
     "sigma 2": ("long", {"sigma": 2.0, "ridge_cov": 50.0}, (6, 8), (150, 250)),
     "sigma 10": ("long", {}, (5, 6.5), (117, 264)),
     "long": ("long", {"rounds": 16384, "explore": 800}, (7, 9), (228, 388)),
@@ -146,7 +146,7 @@ WORLD = {  # of the test market: preset, changes, least and most refreshes, rang
 @pytest.mark.slow
 @pytest.mark.parametrize("row", WORLD)
 def test_the_test_market_is_as_documented(row):
-    """Means of 30 runs, regret with a tenth to either side: over five standard errors of most."""
+    """Means of 30 runs; regret with a fifth to either side, five standard errors of most rows."""
     preset, changes, (fewest, most), (least, worst) = WORLD[row]
     public, rng = constants(preset, **changes), np.random.default_rng(0)
     market = utility._market(public, 30, rng)
@@ -156,7 +156,7 @@ def test_the_test_market_is_as_documented(row):
         f"{row}: {course.calls.mean():.1f} refreshes, regret {lost.mean():.0f} +- {lost.std():.0f}"
     )
     assert fewest <= course.calls.mean() <= most
-    assert 0.9 * least <= lost.mean() <= 1.1 * worst
+    assert 0.8 * least <= lost.mean() <= 1.2 * worst
     late = course.prices[:, public.explore :]
     assert (late == 1).all() == (preset in ("ceiling", "frozen"))
 
