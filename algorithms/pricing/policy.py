@@ -230,7 +230,7 @@ class PrivatePricing:
         runs: int = 40,
         seed: int = 0,
     ) -> dict[str, list[Any]]:
-        """Regret against T and epsilon, beside GLM-UCB, the best fixed and random prices.
+        """Regret against T and epsilon, beside uniform, GLM-UCB, fixed and random prices.
 
         Args:
             horizons: Numbers of rounds; usual ones when omitted.

@@ -170,14 +170,28 @@ def test_best_price_of_each_customer_has_no_regret():
     assert utility.regret(public, x, np.zeros((1, 7))) == pytest.approx(every.max(axis=0).sum())
 
 
+def test_one_private_price_for_everybody_learns():
+    """Ten prices, 40 customers each: with next to no noise the best but one at worst, mostly."""
+    public = PrivatePricing(changes={"rounds": 1000, "explore": 400}).public
+    clear, blurred = (utility.uniform_point(public, e, 30) for e in (1e6, 1e-3))
+    x = draw_contexts(1000, 2, np.random.default_rng(0))
+    prices = np.linspace(0.1, 1.0, 10)
+    lost = utility.regret(public, x, np.repeat(prices[:, None], 1000, axis=1))
+    explored, rest = 0.4 * lost.mean(), 0.6 * np.sort(lost)
+    assert explored + rest[0] - 2 < clear.regret < explored + rest[2] + 2
+    assert clear.regret + 5 * clear.error < blurred.regret
+    # Pure noise grows with the price, so the dearest win more often than not.
+    assert abs(blurred.regret - explored - rest.mean()) < rest.std()
+
+
 def test_curves_have_a_point_for_each_request():
     small = PrivatePricing(changes={"rounds": 150, "explore": 50}, allow_vacuous=True)
     found = small.utility_curves(horizons=(200, 150), epsilons=(30.0, 9.0), runs=3)
     by_rounds, by_epsilon = found["rounds"], found["epsilon"]
     yardsticks = ["glm-ucb", "fixed", "random"]
-    assert [p.policy for p in by_rounds] == ["private", *yardsticks] * 2
-    assert [p.rounds for p in by_rounds] == [150] * 4 + [200] * 4
-    assert [p.policy for p in by_epsilon] == ["private", "private", *yardsticks]
-    assert [p.epsilon for p in by_epsilon[:2]] == pytest.approx([9, 30], rel=1e-3)
-    assert all(p.epsilon <= e for p, e in zip(by_epsilon, (9.0, 30.0), strict=False))
+    assert [p.policy for p in by_rounds] == ["private", "uniform", *yardsticks] * 2
+    assert [p.rounds for p in by_rounds] == [150] * 5 + [200] * 5
+    assert [p.policy for p in by_epsilon] == ["private", "uniform"] * 2 + yardsticks
+    assert [p.epsilon for p in by_epsilon[:4]] == pytest.approx([9, 9, 30, 30], rel=1e-3)
+    assert all(p.epsilon <= e for p, e in zip(by_epsilon[::2], (9.0, 30.0), strict=False))
     assert all(math.isfinite(p.regret) and p.error >= 0 for p in by_rounds + by_epsilon)
