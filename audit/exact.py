@@ -18,7 +18,7 @@ import numpy as np
 
 from audit.attack import Game
 from audit.claim import AnyClaim, GaussianDp, PureDp, gaussian_mu
-from audit.mechanism import FAILURES, capability, plays_one
+from audit.mechanism import FAILURES, Mechanism, capability, plays_one
 from audit.noiseless import ChanceError, NoiselessGenerator
 from audit.view import Floats, Views, collect, project
 
@@ -94,7 +94,7 @@ def difference(game: Game, most: int = _MOST_DRAWS) -> Difference | None:
 
 
 def without_noise(game: Game, most: int = _MOST_DRAWS) -> tuple[Views, Views] | None:
-    """One play of the left and of the right input without noise.
+    """What one play of the left and one of the right input show without noise.
 
     Args:
         game: The game.
@@ -103,12 +103,30 @@ def without_noise(game: Game, most: int = _MOST_DRAWS) -> tuple[Views, Views] | 
     Returns:
         None where a draw has no value without noise, or a play raises.
     """
+    apart = capability(game.mechanism, "quiet_play")
+    shown = []
+    for left in (True, False):
+        data = game.pair.side(left)
+        emitted = apart(data, most) if apart else quiet_play(game.mechanism, data, most)
+        if emitted is None:
+            return None
+        shown.append(project(emitted, game.view, game.pair.differs or ()))
+    return shown[0], shown[1]
+
+
+def quiet_play(mechanism: Mechanism, data: Any, most: int) -> Views | None:
+    """All that one play without noise emits; None as for `without_noise`.
+
+    Args:
+        mechanism: What is played, in this process.
+        data: Its input.
+        most: Give up at more draws than that.
+    """
     try:
         with np.errstate(all="ignore"):
-            left, right = (_play(game, side, NoiselessGenerator(most)) for side in (True, False))
+            return _emitted(mechanism, data, NoiselessGenerator(most))
     except (ChanceError, *FAILURES):
         return None
-    return left, right
 
 
 def _difference(game: Game, most: int) -> Difference | None:
@@ -170,10 +188,12 @@ def _values(game: Game, left: bool, rng: NoiselessGenerator) -> Floats | None:
     return row if len(row) and np.isfinite(row).all() else None
 
 
-def _play(game: Game, left: bool, rng: Any) -> Views:
-    data, mechanism = game.pair.side(left), game.mechanism
+def _play(game: Game, left: bool, rng: NoiselessGenerator) -> Views:
+    views = _emitted(game.mechanism, game.pair.side(left), rng)
+    return project(views, game.view, game.pair.differs or ())
+
+
+def _emitted(mechanism: Any, data: Any, rng: NoiselessGenerator) -> Views:
     if plays_one(mechanism):
-        emitted: Any = [mechanism.function(data, rng)]
-    else:
-        emitted = mechanism.run(data, 1, rng)
-    return project(collect(emitted, 1), game.view, game.pair.differs or ())
+        return collect([mechanism.function(data, rng)], 1)
+    return collect(mechanism.run(data, 1, rng), 1)

@@ -23,6 +23,7 @@ import numpy as np
 from audit.checks import snapshot
 from audit.child import ending, framed
 from audit.errors import AuditError
+from audit.exact import quiet_play
 from audit.isolate import (
     CALLS,
     ENDED,
@@ -120,6 +121,8 @@ class _Target:
             return Answer(_describe(mechanism, pairs))
         if ask.verb in ("play", "run"):
             return _played(mechanism, ask, args, some, tick)
+        if ask.verb == "quiet_play":
+            return Answer({}, quiet_play(mechanism, *args))
         return _result(ask.verb, args, getattr(mechanism, ask.verb)(*args, **ask.options))
 
 

@@ -201,6 +201,13 @@ class Isolated:
         """
         return _views(self._ask("play", data, n, rng, singly=singly), n, rng)
 
+    def quiet_play(self, data: Any, most: int) -> Views | None:
+        """As `audit.exact.quiet_play`; None also when it ends its process."""
+        try:
+            return self._ask("quiet_play", data, most).views
+        except ProcessError:
+            return None
+
     def __getattr__(self, name: str) -> Any:
         described = self.__dict__.get("described", {})
         if name in described.get("values", {}):

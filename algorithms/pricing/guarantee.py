@@ -26,9 +26,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from algorithms.pricing.calibration import CALIBRATIONS
 from algorithms.pricing.constants import Constants
 from algorithms.pricing.market import Market
-from algorithms.pricing.noise import Budget, loss_bound
+from algorithms.pricing.noise import NOISES, RELATIONS, Budget, check_theorem, loss_bound
 from algorithms.pricing.transcript import features, path
 from algorithms.primitives import tree
 from algorithms.primitives.accounting import (
@@ -44,6 +45,41 @@ from audit.errors import UsageError
 Floats = npt.NDArray[np.float64]
 
 _CLASSES = 16
+
+
+def noise_for(
+    public: Constants,
+    epsilon: float,
+    delta: float,
+    covariance: str = "exact",
+    estimator: str = "hs_rep",
+) -> dict[str, float]:
+    """Noise of a policy by the names of two calibrations, half of the budget for each releaser.
+
+    Args:
+        public: Public constants; their sigma and nu do not count.
+        epsilon: Of the whole policy.
+        delta: Of the whole policy.
+        covariance: A name in `algorithms.pricing.calibration.CALIBRATIONS`.
+        estimator: A name in `algorithms.pricing.noise.NOISES`, for replaced records.
+
+    Returns:
+        The constants ``sigma`` and ``nu``, to be changed in a policy.
+
+    Raises:
+        UsageError: For an unknown name, or a ridge outside of the estimator's theorem.
+    """
+    replacing = [name for name in NOISES if RELATIONS[name] == "replace-one"]
+    for name, known in ((covariance, list(CALIBRATIONS)), (estimator, replacing)):
+        if name not in known:
+            raise UsageError(f"pricing: expected one of {', '.join(known)}, got {name!r}")
+    nodes, sensitivity = tree.levels(public.records), SHAPES[public.shape].sensitivity
+    sigma = CALIBRATIONS[covariance](epsilon / 2, delta / 2, nodes, sensitivity)
+    budget = Budget(
+        epsilon / 2, delta / 2, public.cap, public.ridge_mle, public.radius, public.link
+    )
+    check_theorem(estimator, budget)
+    return {"sigma": sigma, "nu": NOISES[estimator](budget)}
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,8 @@ class PrivatePricing:
 
     Attributes:
         preset: Name of the public constants (`algorithms.pricing.constants.PRESETS`).
-        changes: Constants that differ from the preset.
+        changes: Constants that differ from the preset; for noise by the name of a calibration
+            see `algorithms.pricing.guarantee.noise_for`.
         view: ``transcript`` to emit and claim all releases, or a projection of the prices.
         delta: Of the whole policy.
         accounting: ``sum`` adds the releasers' budgets, each at half of delta; ``joint``
@@ -229,7 +230,7 @@ class PrivatePricing:
         runs: int = 40,
         seed: int = 0,
     ) -> dict[str, list[Any]]:
-        """Regret against T and epsilon, beside GLM-UCB, the best fixed and random prices.
+        """Regret against T and epsilon, beside uniform, GLM-UCB, fixed and random prices.
 
         Args:
             horizons: Numbers of rounds; usual ones when omitted.

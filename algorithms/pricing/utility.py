@@ -4,10 +4,11 @@ Regret of a run is the sum over customers of the largest expected revenue that a
 this customer less that of the price charged. Customers and their valuations are drawn afresh:
 contexts for every point, valuations for every trial.
 
-The yardsticks: generalised linear UCB without privacy (`algorithms.pricing.glm_ucb`), the fixed
-price for everybody that is best in hindsight, and uniformly random prices. In the test market
-optimal prices hardly differ between customers, so the fixed price, which nobody knows in advance,
-loses little: what is measured is the cost of learning.
+Beside the policy stands one private price for everybody (`algorithms.pricing.uniform_price`) of the same
+epsilon. The yardsticks: generalised linear UCB without privacy (`algorithms.pricing.glm_ucb`), the
+fixed price for everybody that is best in hindsight, and uniformly random prices. In the test market
+optimal prices hardly differ between customers, so a fixed price loses little: what is measured is
+the cost of learning, of which personal prices need more.
 
 Claim: none. Nothing here is released.
 """
@@ -29,12 +30,14 @@ from algorithms.pricing.market import Market, draw_contexts, draw_valuations, tr
 from algorithms.pricing.policy import PrivatePricing
 from algorithms.pricing.releasers import Drawn
 from algorithms.pricing.rounds import play
+from algorithms.pricing.uniform_price import UniformPrice
 
 Floats = npt.NDArray[np.float64]
 
 USUAL_HORIZONS = (512, 1024, 2048)
 USUAL_EPSILONS = (2.0, 4.0, 8.0, 16.0)
 _HALVINGS = 15
+_TEN = tuple(float(price) for price in np.linspace(0.1, 1.0, 10))
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Point:
     """One point of a utility curve.
 
     Attributes:
-        policy: ``private``, ``glm-ucb``, ``fixed`` or ``random``.
+        policy: ``private``, ``uniform``, ``glm-ucb``, ``fixed`` or ``random``.
         rounds: T.
         epsilon: What the policy promises at its delta; ``inf`` without privacy.
         regret: Mean over trials, in units of the highest price.
@@ -90,6 +93,21 @@ def private_point(policy: PrivatePricing, trials: int, seed: int = 0) -> Point:
     course = play(public, market, Drawn(public, market, trials, rng, keep=False), trials)
     found = regret(public, market.contexts, course.prices)
     return _point("private", public, policy.claim.epsilon, found, course.calls)
+
+
+def uniform_point(public: Constants, epsilon: float, trials: int, seed: int = 0) -> Point:
+    """Regret of one private price for everybody, of ten, with about as much exploration."""
+    rng = np.random.default_rng(seed)
+    market = _market(public, trials, rng)
+    each = max(1, public.explore // len(_TEN))
+    policy = UniformPrice(public.rounds, _TEN, each, epsilon)
+    bought = np.zeros((trials, public.rounds))
+    shown = np.tile(_TEN, each)
+    for t, price in enumerate(shown):
+        bought[:, t] = market.respond(t, np.full(trials, price))
+    plays = [policy.run({"outcomes": outcomes}, 1, rng)["prices"][0] for outcomes in bought]
+    found = regret(public, market.contexts, np.array(plays))
+    return _point("uniform", public, epsilon, found, np.zeros(1))
 
 
 def yardsticks(public: Constants, trials: int, seed: int = 0) -> tuple[Point, Point, Point]:
@@ -147,14 +165,17 @@ def curves(
     found: dict[str, list[Point]] = {"rounds": [], "epsilon": []}
     for rounds in sorted(USUAL_HORIZONS if horizons is None else horizons):
         policy = _changed(base, rounds=rounds, explore=rounds // 10)
-        found["rounds"] += [
-            private_point(policy, runs, seed),
-            *yardsticks(policy.public, runs, seed),
-        ]
+        found["rounds"] += _private_points(policy, runs, seed)
+        found["rounds"] += yardsticks(policy.public, runs, seed)
     for epsilon in sorted(USUAL_EPSILONS if epsilons is None else epsilons):
-        found["epsilon"].append(private_point(at_epsilon(base, epsilon), runs, seed))
+        found["epsilon"] += _private_points(at_epsilon(base, epsilon), runs, seed)
     found["epsilon"] += yardsticks(base.public, runs, seed)
     return found
+
+
+def _private_points(policy: PrivatePricing, runs: int, seed: int) -> tuple[Point, Point]:
+    private = private_point(policy, runs, seed)
+    return private, uniform_point(policy.public, private.epsilon, runs, seed)
 
 
 def at_epsilon(base: PrivatePricing, epsilon: float) -> PrivatePricing:

@@ -9,15 +9,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
+
 from audit import attack, engine, exact, freeze, scout
 from audit.cases import Asked, requests_for, select
-from audit.plan import Settings, make_plan
-from audit.record import Record
+from audit.mechanism import Mechanism
+from audit.plan import Request, Settings, make_plan
+from audit.record import CaseResult, Record
 from audit.registry import battery
 from audit.workers import Workers
 
@@ -30,6 +34,14 @@ audit.examine(noisy, claim=audit.PureDp(epsilon=1.0), pairs=[audit.Pair(0.0, 1.0
               trials={trials}, early_stop=False)
 print(peak())
 """
+_POLICY = """
+from algorithms.pricing.policy import PrivatePricing
+from audit.footprint import peak
+from tests.benchmark.costs import evenly
+evenly(PrivatePricing(view="transcript", accounting="joint"), "likelihood", {trials})
+print(peak())
+"""
+SCOUTING, EVEN_BLOCK, PLANNED = 500, 250, 4_000
 
 
 def child(*words: str) -> tuple[str, float, float]:
@@ -49,6 +61,27 @@ def memory(trials: int) -> tuple[float, float]:
     """Peak resident memory in MiB, and CPU seconds, of an audit of so many cheap trials."""
     out, spent, _ = child("-c", _MEMORY.format(trials=trials))
     return int(out) / 2**20, spent
+
+
+def policy_memory(trials: int) -> tuple[float, float]:
+    """The same of an audit of the whole pricing policy by all its releases (`evenly`)."""
+    out, spent, _ = child("-c", _POLICY.format(trials=trials))
+    return int(out) / 2**20, spent
+
+
+def evenly(mechanism: Mechanism, attack: str, trials: int) -> CaseResult:
+    """An audit by one attack with so many testifying trials, all else equal.
+
+    A usual plan scouts with a share of its trials, gives the certificate a twentieth of them, up to
+    1,000, and its blocks grow.
+    """
+    request = Request("case", "case", mechanism, mechanism.claim, battery([attack]))
+    plan, (case,) = make_plan([request], Settings(trials=PLANNED, early_stop=False))
+    blocks = (EVEN_BLOCK,) * (trials // EVEN_BLOCK)
+    planned = msgspec.structs.replace(case.planned, scouting=SCOUTING, blocks=blocks)
+    plan = msgspec.structs.replace(plan, cases=(planned,))
+    (result,) = engine.run(plan, [replace(case, planned=planned)], Workers(jobs=1)).results
+    return result
 
 
 def starts() -> Iterator[tuple[str, float, float]]:

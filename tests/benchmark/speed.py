@@ -73,7 +73,17 @@ def memory() -> Lines:
     for trials in (10**5, 10**6, 10**7):
         mib, spent = costs.memory(trials)
         rows.append((f"{trials:,}", f"{mib:.0f} MiB", f"{spent:.1f} s"))
-    yield from table(("trials", "peak resident memory", "CPU, start to exit"), rows)
+    head = ("trials", "peak resident memory", "CPU, start to exit")
+    yield from table(head, rows)
+    yield "The whole pricing policy (T = 1,024, the working row), all that it releases, scored by"
+    yield f"its exact likelihood; {costs.SCOUTING} trials scout, and the others come in blocks of"
+    yield f"{costs.EVEN_BLOCK}, however many there are."
+    yield ""
+    rows = []
+    for trials in (1_000, 2_000, 4_000):
+        mib, spent = costs.policy_memory(trials)
+        rows.append((f"{trials:,}", f"{mib:.0f} MiB", f"{spent:.0f} s"))
+    yield from table(head, rows)
 
 
 def start() -> Lines:

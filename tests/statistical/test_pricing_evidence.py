@@ -120,10 +120,10 @@ def test_the_transcript_of_the_policy_is_certified_within_its_claim():
 def test_one_policy_is_refuted_in_one_view_and_not_in_the_other(tmp_path):
     """One report, two views; a true claim is refuted with probability 5e-4.
 
-    The control needs about 550 testimonies of a price below the ceiling, of which 1,200 come.
+    The control needs about 550 testimonies of a price below the ceiling, of which 850 come.
     """
     names = ["broken/policy-own-price", "pricing/policy-anticipating"]
-    command = [sys.executable, "-m", "audit", "run", *names, "--trials", "4000", "--jobs", "1"]
+    command = [sys.executable, "-m", "audit", "run", *names, "--trials", "3000", "--jobs", "1"]
     done = subprocess.run([*command, "--out", str(tmp_path)], check=False, capture_output=True)
     record = read_record(tmp_path / "record.json")
     found = {result.name: result for result in record.results}

@@ -8,6 +8,7 @@ import pytest
 from algorithms.broken import pricing_mle as broken
 from algorithms.broken.pricing_softmax import SoftmaxClipNorm
 from algorithms.pricing.linucb import PrivateLinUcb
+from algorithms.pricing.noise import hs_add_delta
 from algorithms.pricing.nonparametric import CellPricing
 from algorithms.pricing.one_shot import AnalyzeGauss, LaplaceTree
 from algorithms.pricing.policy import PrivatePricing
@@ -111,6 +112,18 @@ def test_no_replaced_customer_loses_more_than_the_accountant_says():
             left, _ = ratios(mle, pair)
             gain = np.maximum(0.0, -np.expm1(np.minimum(0.0, 1.0 - left)))
             assert gain.mean() - FIVE * gain.std() / math.sqrt(TRIALS) <= mle.accountant(1.0)
+
+
+def test_no_removed_record_loses_more_than_the_hockey_stick_says():
+    """The same when a record is removed, its noise by hs_add; 4 comparisons, false alarm 2e-6."""
+    mle = PrivateMle(records=12, epsilon=2.0, delta=1e-3, ridge=1.0, calibration="hs_add")
+    (pair,) = mle.pairs()
+    for epsilon in (0.5, 1.0):
+        most = hs_add_delta(epsilon, 0.25, 1.0, 1.0, mle.scale)
+        for losses in (ratios(mle, pair)[0], -ratios(mle, pair)[1]):
+            gain = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - losses)))
+            assert gain.mean() - FIVE * gain.std() / math.sqrt(TRIALS) <= most
+    assert hs_add_delta(2.0, 0.25, 1.0, 1.0, mle.scale) == pytest.approx(1e-3, rel=1e-6)
 
 
 @pytest.mark.parametrize(

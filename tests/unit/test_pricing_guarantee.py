@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.pricing.guarantee import Guarantee, PairGuarantee
+from algorithms.pricing.constants import constants
+from algorithms.pricing.guarantee import Guarantee, PairGuarantee, noise_for
 from algorithms.pricing.market import market_of, sample_market
 from algorithms.pricing.policy import PrivatePricing
 from algorithms.pricing.policy_pairs import null_pair, replacements
@@ -54,6 +55,31 @@ def test_the_tree_part_is_that_of_the_path():
     p = public.grid
     expected = 9 * (1 + p**2 + p**4) / 4 / public.sigma**2
     np.testing.assert_allclose(found.tree_squares, expected)
+
+
+@pytest.mark.parametrize("covariance", ["exact", "basic", "advanced"])
+@pytest.mark.parametrize("estimator", ["hs_rep", "kst_gamma"])
+@pytest.mark.filterwarnings("ignore:the classical Gaussian formula")
+def test_noise_by_name_keeps_the_budget(covariance, estimator):
+    """Exact names spend their half of it, published ones less."""
+    public = constants("working", ridge_mle=60.0)
+    changes = {"ridge_mle": 60.0, **noise_for(public, 2.0, 1e-6, covariance, estimator)}
+    found = PrivatePricing(changes=changes)
+    spent = np.array(found.guarantee.parts)
+    assert found.claim.epsilon == pytest.approx(spent.sum())
+    for part, exact in zip(spent, (covariance == "exact", estimator == "hs_rep"), strict=True):
+        assert part == pytest.approx(1.0, rel=1e-6) if exact else part < 0.8
+
+
+def test_noise_by_unknown_names_is_refused():
+    public = constants("working")
+    for names, words in (
+        (("tight", "hs_rep"), "one of basic"),
+        (("exact", "kst_zeta"), "one of kst_gamma, hs_rep"),
+        (("exact", "kst_gamma"), "ridge >= "),
+    ):
+        with pytest.raises(UsageError, match=words):
+            noise_for(public, 2.0, 1e-6, *names)
 
 
 def test_less_noise_guarantees_less():

@@ -134,7 +134,7 @@ def test_regret_of_yardsticks():
 
 
 WORLD = {  # of the test market: preset, changes, least and most refreshes, range of regret
-    "open": ("open", {"nu": 12.0}, (13, 17), (62, 69)),
+    "open": ("open", {}, (14, 17), (62, 69)),
     "sigma 2": ("long", {"sigma": 2.0, "ridge_cov": 50.0}, (6, 8), (150, 250)),
     "sigma 10": ("long", {}, (5, 6.5), (117, 264)),
     "long": ("long", {"rounds": 16384, "explore": 800}, (7, 9), (228, 388)),
@@ -146,7 +146,7 @@ WORLD = {  # of the test market: preset, changes, least and most refreshes, rang
 @pytest.mark.slow
 @pytest.mark.parametrize("row", WORLD)
 def test_the_test_market_is_as_documented(row):
-    """Means of 30 runs, regret with a tenth to either side: over five standard errors of most."""
+    """Means of 30 runs; regret with a fifth to either side, five standard errors of most rows."""
     preset, changes, (fewest, most), (least, worst) = WORLD[row]
     public, rng = constants(preset, **changes), np.random.default_rng(0)
     market = utility._market(public, 30, rng)
@@ -156,7 +156,7 @@ def test_the_test_market_is_as_documented(row):
         f"{row}: {course.calls.mean():.1f} refreshes, regret {lost.mean():.0f} +- {lost.std():.0f}"
     )
     assert fewest <= course.calls.mean() <= most
-    assert 0.9 * least <= lost.mean() <= 1.1 * worst
+    assert 0.8 * least <= lost.mean() <= 1.2 * worst
     late = course.prices[:, public.explore :]
     assert (late == 1).all() == (preset in ("ceiling", "frozen"))
 
@@ -170,14 +170,28 @@ def test_best_price_of_each_customer_has_no_regret():
     assert utility.regret(public, x, np.zeros((1, 7))) == pytest.approx(every.max(axis=0).sum())
 
 
+def test_one_private_price_for_everybody_learns():
+    """Ten prices, 40 customers each: with next to no noise the best but one at worst, mostly."""
+    public = PrivatePricing(changes={"rounds": 1000, "explore": 400}).public
+    clear, blurred = (utility.uniform_point(public, e, 30) for e in (1e6, 1e-3))
+    x = draw_contexts(1000, 2, np.random.default_rng(0))
+    prices = np.linspace(0.1, 1.0, 10)
+    lost = utility.regret(public, x, np.repeat(prices[:, None], 1000, axis=1))
+    explored, rest = 0.4 * lost.mean(), 0.6 * np.sort(lost)
+    assert explored + rest[0] - 2 < clear.regret < explored + rest[2] + 2
+    assert clear.regret + 5 * clear.error < blurred.regret
+    # Pure noise grows with the price, so the dearest win more often than not.
+    assert abs(blurred.regret - explored - rest.mean()) < rest.std()
+
+
 def test_curves_have_a_point_for_each_request():
     small = PrivatePricing(changes={"rounds": 150, "explore": 50}, allow_vacuous=True)
     found = small.utility_curves(horizons=(200, 150), epsilons=(30.0, 9.0), runs=3)
     by_rounds, by_epsilon = found["rounds"], found["epsilon"]
     yardsticks = ["glm-ucb", "fixed", "random"]
-    assert [p.policy for p in by_rounds] == ["private", *yardsticks] * 2
-    assert [p.rounds for p in by_rounds] == [150] * 4 + [200] * 4
-    assert [p.policy for p in by_epsilon] == ["private", "private", *yardsticks]
-    assert [p.epsilon for p in by_epsilon[:2]] == pytest.approx([9, 30], rel=1e-3)
-    assert all(p.epsilon <= e for p, e in zip(by_epsilon, (9.0, 30.0), strict=False))
+    assert [p.policy for p in by_rounds] == ["private", "uniform", *yardsticks] * 2
+    assert [p.rounds for p in by_rounds] == [150] * 5 + [200] * 5
+    assert [p.policy for p in by_epsilon] == ["private", "uniform"] * 2 + yardsticks
+    assert [p.epsilon for p in by_epsilon[:4]] == pytest.approx([9, 9, 30, 30], rel=1e-3)
+    assert all(p.epsilon <= e for p, e in zip(by_epsilon[::2], (9.0, 30.0), strict=False))
     assert all(math.isfinite(p.regret) and p.error >= 0 for p in by_rounds + by_epsilon)

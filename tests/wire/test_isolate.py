@@ -71,6 +71,7 @@ WELL_BEHAVED = {
     "inputs of its own": (hostile("Boxed"), "--attack", "likelihood"),
     "exact density": (hostile("boxed_laplace"), "--attack", "likelihood"),
     "group": (target("noisy"), "--claim", "eps=1", "--pair", "0.0", "2.0", "--group", "2"),
+    "without noise": (target("noisy_block"), *GIVEN, "--attack", "shift"),
     "sweep": (DENSITY, "--sweep", "epsilon=1:2:2", "--attack", "likelihood"),
 }
 
@@ -117,6 +118,17 @@ def test_how_a_process_ends_is_an_outcome(name):
     assert set(right.form) == {f"raised {ENDINGS[name]}"}
     left = play(apart(name), 0.0, 3, np.random.default_rng(0))
     assert not any("raised" in form for form in left.form)
+
+
+def test_a_play_without_noise_may_end_its_process():
+    mechanism = apart("exits")
+    shown = mechanism.quiet_play(0.0, 10)
+    assert shown.matrix().tolist() == [[0.0]]
+    assert mechanism.quiet_play(1.0, 10) is None
+    assert apart("noisy_crash").quiet_play(0.0, 0) is None  # a draw too many
+    assert not any(
+        "raised" in form for form in play(mechanism, 0.0, 3, np.random.default_rng(0)).form
+    )
 
 
 def test_a_crash_on_one_side_refutes():
