@@ -59,6 +59,16 @@ def test_sigterm_before_anything_was_played_leaves_nothing() -> None:
     assert not Path("out").exists()
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle_of_an_import_ends_with_the_documented_code(name) -> None:
+    """Python itself would end by SIGINT, since the code that was interrupted is a text."""
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})\nwhile True: pass"
+    Path("interrupted.py").write_text(f"exec({code!r})\n")
+    process = started("run", "interrupted:f", *GIVEN, "--out", "out")
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, "error: interrupted\n")
+
+
 def test_a_worker_that_is_killed_costs_its_blocks_only(uninterrupted) -> None:
     process = started(*LONG, "--jobs", 2)
     wait_for_blocks(5, process)

@@ -37,6 +37,7 @@ NOT_ON_WINDOWS = {
 GUARDED = {
     "audit/child.py": {"killpg", "SIGKILL", "register_at_fork"},  # os.name, /proc, hasattr
     "audit/footprint.py": {"resource"},  # sys.platform
+    "audit/interruption.py": {"pthread_sigmask"},  # hasattr
     "audit/inside.py": {"SIGXCPU"},  # both are loaded by the isolated process alone, which
     "audit/worker.py": {"fork", "WNOHANG", "resource", "select"},  # is refused on Windows
 }
@@ -208,6 +209,16 @@ def test_a_copy_of_the_process_takes_its_signal_as_it_comes(
         handlers[15](15, None)
         assert (handlers, killed) == ({15: "default"}, [(-1, 15)])
     assert handlers == {15: "before"}
+
+
+def test_exit_codes_are_left_to_the_system_where_no_signal_can_be_blocked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[object] = []
+    monkeypatch.setattr(interruption, "atexit", SimpleNamespace(register=lambda *a: kept.append(a)))
+    monkeypatch.setattr(interruption, "signal", SimpleNamespace(SIGINT=2))
+    interruption.keep_exit_code()
+    assert kept == []
 
 
 def test_a_lock_that_is_open_stays_where_windows_keeps_it(
