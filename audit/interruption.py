@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import threading
@@ -28,3 +29,14 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def keep_exit_code() -> None:
+    """Let the exit code of this process stand when it was interrupted; where it can be done.
+
+    Python ends by SIGINT in place of any exit code if KeyboardInterrupt once left code that is
+    spelled as text, as imports of dataclasses and scipy execute it, though all caught it later.
+    What is blocked cannot end it.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        atexit.register(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})

@@ -44,7 +44,8 @@ def sole_user(folder: Path) -> Iterator[None]:
         write_atomically(folder / HOLDER, _myself().encode())
         yield
     finally:
-        (folder / HOLDER).unlink(missing_ok=True)
+        with suppress(OSError):  # Windows removes no file that somebody is just reading
+            (folder / HOLDER).unlink(missing_ok=True)
         if made:
             _remove_if_unused(folder)
         lock.release()

@@ -11,6 +11,7 @@ from pathlib import Path
 from audit.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 500.0  # seconds after which a child hangs, and the machine is not only busy
 GIVEN = ("--claim", "eps=1", "--pair", "0.0", "1.0")
 
 
@@ -70,7 +71,7 @@ def child(*words: object, cwd: Path, code: int | None = None) -> Outcome:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert code is None or done.returncode == code, done.stderr

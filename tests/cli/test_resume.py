@@ -13,7 +13,7 @@ import pytest
 
 from audit import read_record
 from tests.cli.console import GIVEN as CLAIMED
-from tests.cli.console import audit, child, run, started, target
+from tests.cli.console import PATIENCE, audit, child, run, started, target
 
 GIVEN = (*CLAIMED, "--attack", "leaf")
 SLOW = (target("slow"), *GIVEN)
@@ -54,7 +54,7 @@ def uninterrupted(tmp_path_factory):
 
 def wait_for(blocks, process):
     """Until that many blocks are on disk; the run must still be under way then."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while whole_blocks() < blocks and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.005)
     assert process.poll() is None, process.communicate()
@@ -90,7 +90,7 @@ def test_ctrl_c_leaves_a_partial_record_that_resumes_to_the_same(jobs, uninterru
     process = started(*LONG, "--jobs", jobs)
     wait_for(5, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "KeyboardInterrupt" not in err
     assert "interrupted; finish it with the same command and --resume" in err.splitlines()
@@ -165,7 +165,7 @@ MANY = ("run", *SLOW, "--trials", 150_000, "--no-early-stop")
 def killed(moment, after_a_block):
     """Kill a resumed run at a moment, counted from its start or from its first new block."""
     process = started(*MANY, "--jobs", 2, "--resume", "--out", "out")
-    before, deadline = whole_blocks(), time.monotonic() + 60
+    before, deadline = whole_blocks(), time.monotonic() + PATIENCE
     while after_a_block and whole_blocks() <= before and time.monotonic() < deadline:
         if process.poll() is not None:  # nothing was left to play
             break

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.record import read_record
-from tests.cli.console import GIVEN, child, command, environment, target
+from tests.cli.console import GIVEN, PATIENCE, child, command, environment, target
 
 distributed = pytest.importorskip("distributed")
 
@@ -49,7 +49,7 @@ def started(folder: Path, address: str):
         stderr=subprocess.PIPE,
         text=True,
     )
-    log, deadline = folder / "far" / "blocks.jsonl", time.monotonic() + 60
+    log, deadline = folder / "far" / "blocks.jsonl", time.monotonic() + PATIENCE
     while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert process.poll() is None, process.communicate()
@@ -66,7 +66,7 @@ def test_a_killed_worker_costs_nothing(cluster, alone, tmp_path):
     process = started(tmp_path, cluster.scheduler_address)
     with distributed.Client(cluster) as client:
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, complaint
     assert digest(tmp_path / "far") == alone
 
@@ -74,7 +74,7 @@ def test_a_killed_worker_costs_nothing(cluster, alone, tmp_path):
 def test_after_the_scheduler_is_gone_another_cluster_resumes(cluster, alone, tmp_path):
     process = started(tmp_path, cluster.scheduler_address)
     cluster.close()
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, complaint
     assert "--resume" in complaint
     assert "Traceback" not in complaint

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from audit.record import read_record
-from tests.cli.console import GIVEN, child, command, environment, target
+from tests.cli.console import GIVEN, PATIENCE, child, command, environment, target
 
 pytest.importorskip("ray")
 
@@ -43,12 +43,12 @@ def test_a_killed_worker_costs_no_block(alone, tmp_path):
     process = subprocess.Popen(
         command(*RAY), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True
     )
-    log, deadline = tmp_path / "far" / "blocks.jsonl", time.monotonic() + 60
+    log, deadline = tmp_path / "far" / "blocks.jsonl", time.monotonic() + PATIENCE
     while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.01)
     for pid in workers_of("ray::PoolActor")[:1]:
         os.kill(pid, signal.SIGKILL)
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert "Traceback" not in complaint
     if process.returncode:
         assert process.returncode == 3, complaint

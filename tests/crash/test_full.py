@@ -12,7 +12,7 @@ import pytest
 
 from audit import blocklog
 from audit.record import encode
-from tests.cli.console import Outcome, audit, command, environment
+from tests.cli.console import PATIENCE, Outcome, audit, command, environment
 from tests.crash.runs import LONG, finish, leftovers
 from tests.records import CLAIMS, one, record_of
 
@@ -89,7 +89,7 @@ def limited(most: int) -> Outcome:
         preexec_fn=limit,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
@@ -126,7 +126,7 @@ def test_a_full_standard_output_is_no_verdict(record_file) -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 3, done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from audit import read_record
-from tests.cli.console import GIVEN, audit, environment, started
+from tests.cli.console import GIVEN, PATIENCE, audit, environment, started
 from tests.crash.runs import LONG, finish
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 def wait_for_blocks(count: int, process: subprocess.Popen[str]) -> None:
     """Until that many lines are in the log."""
-    log, deadline = Path("out/blocks.jsonl"), time.monotonic() + 120
+    log, deadline = Path("out/blocks.jsonl"), time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
         if log.exists() and log.read_bytes().count(b"\n") >= count:
             return
@@ -39,7 +39,7 @@ def test_sigterm_leaves_a_partial_record_that_resumes(jobs, whole_group, uninter
     wait_for_blocks(5, process)
     send = os.killpg if whole_group else os.kill
     send(process.pid, signal.SIGTERM)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "interrupted; finish it with the same command and --resume" in err.splitlines()
@@ -50,20 +50,30 @@ def test_sigterm_leaves_a_partial_record_that_resumes(jobs, whole_group, uninter
 def test_sigterm_before_anything_was_played_leaves_nothing() -> None:
     Path("sleepy.py").write_text("import time\nopen('begun', 'w').close()\ntime.sleep(100)\n")
     process = started("run", "sleepy:f", *GIVEN, "--out", "out")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while not Path("begun").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     process.terminate()
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, "error: interrupted\n")
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_the_middle_of_an_import_ends_with_the_documented_code(name) -> None:
+    """Python itself would end by SIGINT, since the code that was interrupted is a text."""
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})\nwhile True: pass"
+    Path("interrupted.py").write_text(f"exec({code!r})\n")
+    process = started("run", "interrupted:f", *GIVEN, "--out", "out")
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (130, "error: interrupted\n")
 
 
 def test_a_worker_that_is_killed_costs_its_blocks_only(uninterrupted) -> None:
     process = started(*LONG, "--jobs", 2)
     wait_for_blocks(5, process)
     os.kill(worker_of(process.pid), signal.SIGKILL)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3, err
     assert "a worker process failed" in err.splitlines()[-1]
     assert "Traceback" not in err
@@ -105,7 +115,7 @@ def test_a_fork_of_a_run_dies_of_sigterm_itself() -> None:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.stdout.split() == [str(-signal.SIGTERM), "interrupted"], done.stderr
@@ -113,7 +123,7 @@ def test_a_fork_of_a_run_dies_of_sigterm_itself() -> None:
 
 def test_two_runs_in_one_folder_count_nothing_twice(uninterrupted) -> None:
     processes = [started(*LONG, "--jobs", 1) for _ in range(2)]
-    ended = [(p.communicate(timeout=300), p.returncode) for p in processes]
+    ended = [(p.communicate(timeout=PATIENCE), p.returncode) for p in processes]
     codes = sorted(code for _, code in ended)
     assert codes in ([0, 2], [0, 0]), ended  # [0, 0]: one began when the other had ended
     for (_, err), code in ended:

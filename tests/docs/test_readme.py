@@ -17,6 +17,7 @@ from audit.cli import main
 from audit.registry import attack_names, catalogue
 from audit.render import FORMATS
 from audit.summary import INTERRUPTED
+from tests.cli.console import PATIENCE
 from tests.docs.readme import APART, BLOCKS, COMMANDS, FILES, PROSE, ROOT, SPANS, TEXT
 
 
@@ -51,7 +52,7 @@ def shell(command, folder):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 

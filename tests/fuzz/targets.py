@@ -269,30 +269,30 @@ def log_of(rng: Random) -> bytes:
 assert tomllib.loads(_toml(CONFIG).decode())["tool"]["audit"] == CONFIG  # the seed is good itself
 
 TARGETS: dict[str, Target] = {
-    "wire": Target(documents(replies), play_wire, 260),
-    "conversation": Target(conversation.make, conversation.play, 170),
-    "words": Target(texts(*WORDS), play_words, 100),
-    "log": Target(log_of, play_log, 120),
-    "config": Target(documents(lambda: [CONFIG], _toml), written("c.toml", play_config), 80),
+    "wire": Target(documents(replies), play_wire, 200),
+    "conversation": Target(conversation.make, conversation.play, 120),
+    "words": Target(texts(*WORDS), play_words, 80),
+    "log": Target(log_of, play_log, 80),
+    "config": Target(documents(lambda: [CONFIG], _toml), written("c.toml", play_config), 120),
     "scores": Target(texts(SCORES), written("s.csv", read_scores), 80),
-    "customers": Target(texts(CUSTOMERS), written("t.csv", play_customers), 60),
-    "record": Target(documents(small_records), written("r.json", play_record), 80),
-    "judged": Target(documents(small_records), written("r.json", play_judged), 3),
-    "baseline": Target(documents(small_baselines), written("b.json", play_baseline), 3),
+    "customers": Target(texts(CUSTOMERS), written("t.csv", play_customers), 80),
+    "record": Target(documents(small_records), written("r.json", play_record), 120),
+    "judged": Target(documents(small_records), written("r.json", play_judged), 60),
+    "baseline": Target(documents(small_baselines), written("b.json", play_baseline), 40),
     "answer": Target(answers, conversation.play_isolated, 40),
 }
 TARGETS |= {
     f"command {name}": Target(make, play, weight)
     for name, make, play, weight in (
         ("words", documents(lambda: commands.LINES), commands.words, 15),
-        ("run --config", documents(lambda: [CONFIG], _toml), commands.run_config, 4),
-        ("score", texts(SCORES), commands.score, 4),
-        ("report", documents(small_records), commands.report, 5),
-        ("compare", documents(small_records), commands.compare, 1),
-        ("accept", documents(small_records), commands.accept, 2),
-        ("report --baseline", documents(small_baselines), commands.report_baseline, 2),
-        ("run PIN", documents(pins), commands.run_pin, 4),
-        ("pin", documents(small_records), commands.pin, 3),
+        ("run --config", documents(lambda: [CONFIG], _toml), commands.run_config, 15),
+        ("score", texts(SCORES), commands.score, 10),
+        ("report", documents(small_records), commands.report, 8),
+        ("compare", documents(small_records), commands.compare, 15),
+        ("accept", documents(small_records), commands.accept, 15),
+        ("report --baseline", documents(small_baselines), commands.report_baseline, 10),
+        ("run PIN", documents(pins), commands.run_pin, 10),
+        ("pin", documents(small_records), commands.pin, 10),
         ("report -f html", documents(small_records), commands.report_html, 1),
     )
 }

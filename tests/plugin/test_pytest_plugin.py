@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.console import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CONFIG = """
@@ -100,7 +102,7 @@ def session(folder, *words):
         env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

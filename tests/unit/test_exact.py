@@ -130,7 +130,6 @@ def until_lucky(data, rng):
     return data
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("function", [until_large, until_lucky])
 def test_loops_that_wait_for_a_draw_end_without_noise(function):
     mechanism = FunctionMechanism(function, audit.PureDp(epsilon=1.0))

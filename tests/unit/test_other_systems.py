@@ -16,7 +16,7 @@ from audit import child, footprint, interruption
 from audit.errors import UsageError
 from audit.footprint import Footprint
 from audit.interruption import terminable
-from audit.lock import LOCK, sole_user
+from audit.lock import HOLDER, LOCK, sole_user
 from tests.cli.console import environment
 from tests.unit.test_portability import POSIX_ONLY, ROOT, SOURCES
 
@@ -37,6 +37,7 @@ NOT_ON_WINDOWS = {
 GUARDED = {
     "audit/child.py": {"killpg", "SIGKILL", "register_at_fork"},  # os.name, /proc, hasattr
     "audit/footprint.py": {"resource"},  # sys.platform
+    "audit/interruption.py": {"pthread_sigmask"},  # hasattr
     "audit/inside.py": {"SIGXCPU"},  # both are loaded by the isolated process alone, which
     "audit/worker.py": {"fork", "WNOHANG", "resource", "select"},  # is refused on Windows
 }
@@ -212,19 +213,30 @@ def test_a_copy_of_the_process_takes_its_signal_as_it_comes(
     assert handlers == {15: "before"}
 
 
-def test_a_lock_that_is_open_stays_where_windows_keeps_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_exit_codes_are_left_to_the_system_where_no_signal_can_be_blocked(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Windows removes no file that is open, so a refused run leaves its lock there."""
+    kept: list[object] = []
+    monkeypatch.setattr(interruption, "atexit", SimpleNamespace(register=lambda *a: kept.append(a)))
+    monkeypatch.setattr(interruption, "signal", SimpleNamespace(SIGINT=2))
+    interruption.keep_exit_code()
+    assert kept == []
+
+
+@pytest.mark.parametrize("kept", [{LOCK}, {LOCK, HOLDER}])
+def test_files_of_a_lock_stay_where_windows_keeps_them(
+    kept: set[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It removes no file that is open, here or by whoever asks for the holder."""
     real = Path.unlink
 
     def unlink(self: Path, missing_ok: bool = False) -> None:
-        if self.name == LOCK:
+        if self.name in kept:
             raise PermissionError(13, "The process cannot access the file", str(self))
         real(self, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", unlink)
-    for _ in range(2):  # nor is it an obstacle
-        with pytest.raises(UsageError), sole_user(tmp_path / "out"):
+    for _ in range(2):  # nor are they an obstacle
+        with pytest.raises(UsageError, match="refused"), sole_user(tmp_path / "out"):
             raise UsageError("refused")
-        assert [path.name for path in (tmp_path / "out").iterdir()] == [LOCK]
+        assert {path.name for path in (tmp_path / "out").iterdir()} == kept

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.console import command, environment
+from tests.cli.console import PATIENCE, command, environment
 from tests.wire.processes import HAS_PROC, carrying, none_left
 
 HERE = Path(__file__).parent
@@ -53,7 +53,7 @@ def test_nothing_is_left_when_the_audit_is_ended(kind, name, tmp_path):
     wait_for(lambda: len(left()) >= 2)  # the target and the guard
     time.sleep(0.5)
     os.kill(process.pid, number)
-    code = process.wait(120)
+    code = process.wait(PATIENCE)
     assert code == (-number if name == "SIGKILL" else 130)
     assert none_left(left), left()
 
@@ -71,6 +71,6 @@ def test_nothing_is_left_when_python_ends(tmp_path):
         [sys.executable, "-c", script, target],
         env={**environment(), "OF_THIS_TEST": str(tmp_path)},
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert none_left(lambda: carrying(mark.encode()))
