@@ -161,7 +161,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
                 track.round_views()
             _require_returns(track)
             track.play_exceptions_singly()
-            _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double
+                _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
         spent += 2 * per_side * len(tracks)
         frozen = choose([track.best for track in tracks if track.best])
         if plan.early_stop and _in_plain_sight(frozen, planned, spent):

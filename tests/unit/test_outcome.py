@@ -141,3 +141,15 @@ def test_a_text_that_is_no_unicode_ends_in_a_record():
     assert result.verdict == "error"
     assert r"\ud800" in result.findings[0].message
     result.findings[0].message.encode()
+
+
+def test_numbers_near_the_largest_double_disturb_no_attack():
+    """Warnings are errors here. Power on a fixed seed, no false alarm to state."""
+
+    def huge(data, n, rng):
+        noisy = 1e308 * np.clip(data + rng.laplace(scale=0.1, size=n), -1.7, 1.7)
+        return np.stack([rng.choice([-1.7e308, 1.7e308], size=n), noisy], axis=1)
+
+    pairs = [audit.Pair(0.0, 1.0)]
+    result = audit.examine(huge, claim=CLAIM, pairs=pairs, batched=True, trials=1000)
+    assert result.verdict == "refuted"
