@@ -21,6 +21,7 @@ so through optional capabilities, asked for by name with `capability`:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
@@ -28,21 +29,19 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 import numpy as np
 
 from audit.claim import AnyClaim
-from audit.errors import ProcessError, UsageError
+from audit.encode import type_of
+from audit.errors import UsageError
+from audit.outcome import FAILURES as FAILURES
+from audit.outcome import NO_OUTCOME as NO_OUTCOME
+from audit.outcome import drained, raised
 from audit.pair import Pair
 from audit.rounds import stream_of
-from audit.view import Array, Raised, Views, collect, joined
-
-FAILURES = (Exception, SystemExit)
-"""What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
+from audit.view import Array, Views, collect, joined
 
 CHANGES_ITS_INPUT = (
     "a run changed its input, which the next trial then starts from, so trials are not "
     "independent. Work on a copy, such as list(data) or data.copy()"
 )
-
-NO_OUTCOME = (UsageError, ProcessError)
-"""What does not: bad input, and a process apart that failed as a whole."""
 
 
 @runtime_checkable
@@ -101,12 +100,22 @@ class FunctionMechanism:
         promised: Its claim.
         inputs: Its pairs.
         batched: Whether one call plays many trials along a leading axis.
+
+    Raises:
+        UsageError: For an async function.
     """
 
     function: Callable[..., Any]
     promised: AnyClaim | None = None
     inputs: tuple[Pair, ...] = ()
     batched: bool = False
+
+    def __post_init__(self) -> None:
+        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
+            raise UsageError(
+                f"function {getattr(self.function, '__name__', '')!r}: expected one that returns "
+                "its output, got an async one. Wrap it: lambda data, rng: asyncio.run(f(data, rng))"
+            )
 
     @property
     def claim(self) -> AnyClaim | None:
@@ -147,8 +156,10 @@ def play(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> V
     except NO_OUTCOME:
         raise
     except FAILURES:
-        return play_singly(mechanism, data, n, rng)
-    return collect(emitted, n)
+        pass  # played again below: in here the call's exception would be the context of a trial's
+    else:
+        return collect(emitted, n)
+    return play_singly(mechanism, data, n, rng)
 
 
 def play_singly(mechanism: Mechanism, data: Any, n: int, rng: np.random.Generator) -> Views:
@@ -211,8 +222,8 @@ def _kind(single: Any) -> tuple[Any, ...] | None:
     """Names, shapes and types of the arrays of a trial; None when it is no row of numbers."""
     if not isinstance(single, Row):
         return None
-    kind = tuple((k, v.shape, v.dtype.kind) for k, v in single.entries.items())
-    return kind if all(letter in "biufc" for _, _, letter in kind) else None
+    kind = tuple((k, v.shape, type_of(v)) for k, v in single.entries.items())
+    return kind if all(letter[0] in "biufc" for _, _, letter in kind) else None
 
 
 def _block(singles: Sequence[Any], kind: tuple[Any, ...] | None) -> Views:
@@ -231,7 +242,15 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     except NO_OUTCOME:
         raise
     except FAILURES as error:
-        return Raised(type(error).__name__, str(error))
+        return raised(error)
+    try:
+        return _first(emitted)
+    except (TypeError, LookupError):
+        collect(emitted, 1)  # says what is wrong with it
+        raise
+
+
+def _first(emitted: Any) -> Any:
     if isinstance(emitted, Mapping):
         return Row({name: np.asarray(np.asarray(column)[0]) for name, column in emitted.items()})
     if isinstance(emitted, np.ndarray) and emitted.dtype.kind in "biufc":
@@ -242,9 +261,9 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
 def outcome_of(mechanism: FunctionMechanism, data: Any, rng: np.random.Generator) -> Any:
     """What a function of one trial returned with this generator, or the exception it ended in."""
     try:
-        return mechanism.function(data, rng)
+        return drained(mechanism.function(data, rng))
     except FAILURES as error:
-        return Raised(type(error).__name__, str(error))
+        return raised(error)
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def testify_from_counts(design: Design, table: tuple[int, int, int, int], test: 
     choice = Choice(
         pair=0,
         attack="counts",
-        event="as it was guessed",
+        event="left and right as counted",
         edges=(-0.5, 0.5),
         posterior=(1 - sure, 0.5, sure),
         guess=(-1, 0, 1),

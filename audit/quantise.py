@@ -59,7 +59,9 @@ def _step(column: Floats) -> Floats:
     values = np.where(empty, 0.0, values)
     low, high = _middle(values)
     largest = np.nanmax(np.abs(values), axis=0)
-    spread = np.where(high > low, high - low, np.where(largest > 0, largest, 1.0))
+    with np.errstate(over="ignore"):
+        between = np.minimum(high - low, np.finfo(float).max)
+    spread = np.where(between > 0, between, np.where(largest > 0, largest, 1.0))
     return np.maximum(_power(spread, BITS), _power(np.maximum(largest, 1e-300), _MAGNITUDE_BITS))
 
 

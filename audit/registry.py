@@ -225,9 +225,16 @@ def _from_policy(
 def _from_function(
     found: Any, target: str, claim: AnyClaim | None, pairs: tuple[Pair, ...], column: str
 ) -> Mechanism:
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):  # builtins do not say what they take
+        raise UsageError(
+            f"target {target!r}: cannot see what it takes; expected f(data, rng) or "
+            "f(data, n, rng). Wrap it in a function of these arguments"
+        ) from None
     names = [
         p.name
-        for p in inspect.signature(found).parameters.values()
+        for p in parameters
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     if len(names) == 3 and names[1] not in _COUNTS:

@@ -24,6 +24,7 @@ from audit.freeze import Budget, Frozen, choose, freeze
 from audit.isolate import ENDED
 from audit.mechanism import CHANGES_ITS_INPUT, FAILURES, capability
 from audit.memory import repeats_its_answer
+from audit.outcome import plain, raised
 from audit.plan import FEWEST_A_SIDE, Case, contract_size, pairs_by_stage, pasted_pair
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
@@ -160,7 +161,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
                 track.round_views()
             _require_returns(track)
             track.play_exceptions_singly()
-            _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double
+                _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
         spent += 2 * per_side * len(tracks)
         frozen = choose([track.best for track in tracks if track.best])
         if plan.early_stop and _in_plain_sight(frozen, planned, spent):
@@ -325,7 +327,7 @@ def _complaint(game: Game) -> str:
     try:
         game.mechanism.run(game.pair.left, 1, np.random.default_rng(0))
     except FAILURES as error:
-        words = " ".join(str(error).split())
+        words = " ".join(plain(raised(error).message).split())
         return f": {words[:_LONGEST_COMPLAINT]}" if words else ""
     return ""
 
@@ -346,5 +348,4 @@ def _raised(track: _Track) -> tuple[float, float]:
 
 
 def _exceptions(track: _Track) -> tuple[float, float]:
-    left, right = _raised(track)
-    return round(left, 6), round(right, 6)
+    return round(_raised(track)[0], 6), round(_raised(track)[1], 6)

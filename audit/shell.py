@@ -46,7 +46,7 @@ class ErrorGroup(click.Group):
         try:
             with terminable():
                 return super().invoke(ctx)
-        except click.exceptions.Exit:
+        except (click.exceptions.Exit, SystemExit):
             raise
         except MechanismError as error:
             fail(ctx, error, 3)
@@ -57,19 +57,17 @@ class ErrorGroup(click.Group):
         except BrokenPipeError:
             sys.stderr.close()
             ctx.exit(0)
-        except OSError as error:
-            if error.errno in BAD_PATH:
-                fail(ctx, error, 2)
-            if error.errno in EXHAUSTED:
-                fail(ctx, f"{_told(error)}; make room and run again, with --resume after a run", 3)
-            crash(ctx)
-        except Exception:  # noqa: BLE001  (a crash must not exit with 1, which means refuted)
-            crash(ctx)
+        except BaseException as error:  # noqa: BLE001  (1 would mean refuted)
+            crash(ctx, error)
 
 
-def crash(ctx: click.Context) -> NoReturn:
-    """End after an error that nobody expected."""
-    traceback.print_exc()
+def crash(ctx: click.Context, error: BaseException) -> NoReturn:
+    """End after an error that nobody expected, or one of the operating system."""
+    if isinstance(error, OSError) and error.errno in BAD_PATH:
+        fail(ctx, error, 2)
+    if isinstance(error, OSError) and error.errno in EXHAUSTED:
+        fail(ctx, f"{_told(error)}; make room and run again, with --resume after a run", 3)
+    traceback.print_exception(error)
     fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from audit.encode import Array as Array
 from audit.encode import Raised as Raised
 from audit.encode import category as category
-from audit.encode import encode
+from audit.encode import encode, type_of
 from audit.errors import MechanismError, UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -158,9 +158,11 @@ def collect(emitted: Any, n: int) -> Views:
         return _checked(emitted, n)
     if isinstance(emitted, Mapping) and emitted and all(map(_is_block, emitted.values())):
         columns = {str(k): np.asarray(v) for k, v in emitted.items()}
+        if len(columns) < len(emitted):
+            raise MechanismError(f"run returned two columns of one name in {list(emitted)}")
         _check_lengths(columns, n)
         return _from_arrays(columns, n)
-    if isinstance(emitted, np.ndarray) and emitted.dtype.kind in "biufc" and emitted.ndim:
+    if _is_block(emitted):
         _check_lengths({"value": emitted}, n)
         return _from_arrays({"value": emitted}, n)
     if isinstance(emitted, Sequence | np.ndarray) and not isinstance(emitted, str | bytes):
@@ -168,13 +170,24 @@ def collect(emitted: Any, n: int) -> Views:
             raise MechanismError(_wrong_axis("value", (len(emitted),), n))
         return _from_objects(list(emitted))
     raise MechanismError(
-        f"run returned {type(emitted).__name__}; expected an array or a sequence with one entry "
-        f"per trial (leading axis {n}), or a mapping of such arrays"
+        f"run returned {_named(emitted)}; expected an array or a sequence with one entry "
+        f"per trial (leading axis {n}), or a mapping of arrays of numbers"
     )
 
 
 def _is_block(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind in "biufc"
+    """Whether it is an array of numbers with a leading axis, none of them masked."""
+    numbers = isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
+    return numbers and value.ndim > 0 and value.dtype.kind in "biufc"
+
+
+def _named(emitted: Any) -> str:
+    """Its type; of a mapping also the entry that is no block of trials."""
+    kind = type(emitted).__name__
+    odd = (
+        [k for k, v in emitted.items() if not _is_block(v)] if isinstance(emitted, Mapping) else []
+    )
+    return f"{kind} whose entry {odd[0]!r} is {type(emitted[odd[0]]).__name__}" if odd else kind
 
 
 def _checked(views: Views, n: int) -> Views:
@@ -196,7 +209,7 @@ def _wrong_axis(name: str, shape: tuple[int, ...], n: int) -> str:
 
 
 def _from_arrays(columns: Mapping[str, Array], n: int) -> Views:
-    form = ";".join(f"{k}:{v.dtype.kind}{list(v.shape[1:])}" for k, v in columns.items())
+    form = ";".join(f"{k}:{type_of(v)}{list(v.shape[1:])}" for k, v in columns.items())
     numbers: dict[str, Floats] = {}
     for name, column in columns.items():
         if column.dtype.kind == "c":

@@ -10,7 +10,7 @@ from audit.render.wording import NOTHING, one_line, whole
 from audit.view import kept_rounds
 
 _ENTRY = re.compile(r"([A-Za-z_]\w*)\[(\d+)\](?!\[)")
-_GUESSES = "guesses left when "
+_GUESSES, _SIDES = "guesses ", "left "
 
 
 def origin_sentence(planned: PlannedCase, result: CaseResult) -> str:
@@ -19,10 +19,12 @@ def origin_sentence(planned: PlannedCase, result: CaseResult) -> str:
     if choice is None:
         return ""
     attack, event = one_line(choice.attack, 100), event_in_words(result)
-    if event.startswith(_GUESSES):
-        told = f"guessed left when {event.removeprefix(_GUESSES)}"
-    else:
+    if event.startswith((_GUESSES, _SIDES)):
+        told = f"guessed {event.removeprefix(_GUESSES)}"
+    elif any(choice.guess):
         told = f"guessed by the {event or 'score'}"
+    else:
+        told = f"found nothing to guess by ({event or 'no score'})"
     if of_one_run(result) or not 0 <= choice.pair < len(planned.pairs):
         return f"The evidence came from one run: the attack {attack} {told}."
     pair = planned.pairs[choice.pair]

@@ -64,6 +64,13 @@ def test_a_constant_output_is_played_and_never_refuted(name):
     assert result.epsilon_lower == 0
 
 
+def test_what_no_handler_should_catch_is_no_verdict():
+    """Python would end with exit code 1, which means refuted."""
+    outcome = run(target("aborts"), *GIVEN)
+    assert outcome.code == 3
+    assert "no verdict" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

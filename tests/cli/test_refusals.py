@@ -40,6 +40,8 @@ REFUSED = {
     "alpha of 0.5": ((*NOISY, "--alpha", "0.5"), "probability in (0, 0.5)"),
     "alpha NaN": ((*NOISY, "--alpha", "nan"), "probability in (0, 0.5)"),
     "negative seed": ((*NOISY, "--seed", "-1"), "integer >= 0"),
+    "a builtin": (("builtins:max", *GIVEN), "cannot see what it takes"),
+    "an async function": ((target("later"), *GIVEN), "asyncio.run"),
     "no jobs": ((*NOISY, "--jobs", "0"), "jobs 0"),
     "unknown backend": ((*NOISY, "--backend", "magic"), "backend 'magic'"),
     "unknown format": ((*NOISY, "-f", "pdf"), "text, json, markdown"),

@@ -39,6 +39,18 @@ def leaves(data, rng):
     raise SystemExit(0)
 
 
+class Abort(BaseException):
+    """What frameworks raise past all handlers."""
+
+
+def aborts(data, rng):
+    raise Abort
+
+
+async def later(data, rng):
+    return data
+
+
 def dies(data, rng):
     os._exit(0)
 

@@ -85,3 +85,10 @@ def test_scores_are_rounded_to_2_to_minus_30_of_the_largest() -> None:
     assert round_scores(np.array([0.3]), 1.0) == round_scores(np.array([dust]), 1.0)
     assert round_scores(np.array([0.3]), 0.5) == round_scores(np.array([0.3]), 1.0)
     assert float(round_scores(np.array([300.1]), 512.0)[0]) % (512 * 2.0**-30) == 0
+
+
+def test_the_largest_doubles_keep_their_differences() -> None:
+    """Their range is no double; rounding to it would leave nothing of them."""
+    views = views_of(np.array([-1.7e308, 1.7e308] * 2))
+    kept = grid_of(views).apply(views)["c0"]
+    assert kept == pytest.approx([-1.7e308, 1.7e308] * 2, rel=1e-8)

@@ -100,6 +100,33 @@ def test_events_name_rounds_of_the_input(view, event, words) -> None:
     assert origin.origin_sentence(PLANNED, result).endswith(f"guessed left when {words}.")
 
 
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        ("guesses right when the form is None", "guessed right when the form is None."),
+        ("left for the 7 highest of 20 canaries", "guessed left for the 7 highest of 20 canaries."),
+        ("log odds of the bin of value", "guessed by the log odds of the bin of value."),
+    ],
+)
+def test_events_of_all_kinds_make_a_sentence(event, words) -> None:
+    assert RESULT.choice is not None
+    choice = msgspec.structs.replace(RESULT.choice, event=event)
+    result = msgspec.structs.replace(RESULT, choice=choice)
+    assert origin.origin_sentence(PLANNED, result).endswith(words)
+
+
+def test_an_attack_that_saw_nothing_says_so() -> None:
+    assert RESULT.choice is not None
+    choice = msgspec.structs.replace(
+        RESULT.choice,
+        event="no value repeats",
+        guess=tuple(0 for _ in RESULT.choice.guess),
+    )
+    result = msgspec.structs.replace(RESULT, choice=choice)
+    sentence = origin.origin_sentence(PLANNED, result)
+    assert sentence.endswith("found nothing to guess by (no value repeats).")
+
+
 def test_origin_names_pair_and_attack() -> None:
     sentence = origin.origin_sentence(PLANNED, RESULT)
     for word in ("count 0 or 1", "position 4", "likelihood", "log-likelihood ratio at least 0.37"):

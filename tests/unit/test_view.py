@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import math
 from typing import Any
 
@@ -22,6 +23,24 @@ class Point:
 class Odd:
     """An object of no known kind."""
 
+
+class Secretive:
+    """An object whose own code raises when it is looked at."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+class Tensor:
+    """An object that holds an array, as those of other libraries do."""
+
+    __slots__ = ("hidden",)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array([1.5, 2.5])
+
+
+DAY = dt.datetime(2024, 5, 6, 7)  # noqa: DTZ001  (as code without time zones has them)
 
 PAIRS: list[tuple[Any, Any]] = [  # two outputs that an adversary can tell apart
     (None, 0),
@@ -58,6 +77,20 @@ PAIRS: list[tuple[Any, Any]] = [  # two outputs that an adversary can tell apart
     (np.array([1.0, 2.0]), [1.0, 2.0]),
     (np.float64(1.0), 1.0),
     (range(3), range(4)),
+    (np.float32(1.0), np.float64(1.0)),
+    (np.array([1], dtype=np.int16), np.array([1])),
+    (np.array([(1.0,)], dtype=[("a", float)]), np.array([(1.0,)], dtype=[("b", float)])),
+    (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.array([1.0, 2.0], mask=[0, 0])),
+    (np.array(["2024-05"], dtype="M8[M]"), np.array(["2024-06"], dtype="M8[M]")),
+    (DAY, DAY.replace(microsecond=1)),
+    (DAY, DAY.replace(tzinfo=dt.UTC)),
+    (DAY.date(), DAY),
+    (DAY.time(), dt.time(8)),
+    (dt.timedelta(1), dt.timedelta(2)),
+    ({1.5: "a"}, {2.5: "a"}),
+    ({"at 1.5": 1}, {"at 2.5": 1}),
+    ({"a": 1}.values(), {"a": 2}.values()),
+    (Secretive(), Odd()),
 ]
 
 
@@ -109,6 +142,42 @@ def test_names_that_are_drawn_anew_are_refused() -> None:
     outputs = [{f"{trial}-{i}": i for i in range(5_000)} for trial in range(4)]
     with pytest.raises(MechanismError, match=r"differently named numbers.*sorted list"):
         collect(outputs, 4)
+
+
+def test_times_and_keys_with_fractions_are_numbers() -> None:
+    """Noise in them is noise in a number, not a text that never repeats."""
+    outputs = [{"at": DAY + dt.timedelta(seconds=s), s + 0.25: "sold"} for s in (0, 1, 2)]
+    views = collect(outputs, 3)
+    assert len(set(views.form)) == 1
+    assert np.diff(views["value['at']"]).tolist() == [1, 1]
+    assert views["value.key 1"].tolist() == [0.25, 1.25, 2.25]
+
+
+def test_what_an_object_offers_as_an_array_is_seen() -> None:
+    assert collect([Tensor()], 1)["value.array[1]"].tolist() == [2.5]
+
+
+def test_what_a_dataframe_says_about_its_values_is_seen() -> None:
+    pandas = pytest.importorskip("pandas")
+    tagged, named = pandas.Series([1.0]), pandas.Series([1.0], name="n=3")
+    tagged.attrs["exact"] = 3
+    assert not same(collect([pandas.Series([1.0]), tagged], 2), 0, 1)
+    assert not same(collect([pandas.Series([1.0]), named], 2), 0, 1)
+    wide = [pandas.DataFrame({f"c{i}": [0.0] for i in range(100)}) for _ in range(2)]
+    wide[1] = wide[1].rename(columns={"c50": "other"})  # pandas prints both alike
+    assert not same(collect(wide, 2), 0, 1)
+
+
+def test_a_mask_is_seen_in_blocks_too() -> None:
+    block = np.ma.array([1.0, 2.0], mask=[False, True])
+    assert not same(collect(block, 2), 0, 1)
+    with pytest.raises(MechanismError, match="'a' is MaskedArray"):
+        collect({"a": block}, 2)
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(MechanismError, match="two columns"):
+        collect({1: np.zeros(2), "1": np.ones(2)}, 2)
 
 
 def test_objects_without_a_value_of_their_own_look_alike() -> None:
