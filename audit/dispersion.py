@@ -46,13 +46,19 @@ def blocks_agree(evidence: Evidence, posterior: Sequence[float]) -> bool:
 
 
 def _tail(hits: npt.NDArray[np.float64], trials: npt.NDArray[np.float64]) -> float:
+    """Probability of blocks that differ as much, or an upper bound on it.
+
+    Deviations from a share s that was estimated have covariance s (1 - s) (D - d d' / sum d), where
+    D = diag(d) and d are the trials. One of its eigenvalues is 0 and the others interlace those of
+    D, so all sizes but the smallest bound them.
+    """
     share = hits.sum() / max(1.0, trials.sum())
     used = trials * min(share, 1 - share) >= _FEWEST
     if used.sum() < 2:
         return 1.0
     hits, trials = hits[used], trials[used]
     share = hits.sum() / trials.sum()
-    variance = trials * share * (1 - share) * (1 - trials / trials.sum())
+    variance = share * (1 - share) * np.sort(trials)[1:]
     return quadratic_tail(float(((hits - trials * share) ** 2).sum()), variance)
 
 
