@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from audit.attack import Game
 from audit.claim import AnyClaim, GaussianDp, PureDp, gaussian_mu
 from audit.mechanism import FAILURES, Mechanism, capability, plays_one
-from audit.noiseless import ChanceError, NoiselessGenerator
+from audit.noiseless import ChanceError, NoiselessGenerator, Quiet
 from audit.view import Floats, Views, collect, project
 
 _MOST_DRAWS = 200
@@ -103,42 +104,49 @@ def without_noise(game: Game, most: int = _MOST_DRAWS) -> tuple[Views, Views] | 
     Returns:
         None where a draw has no value without noise, or a play raises.
     """
-    apart = capability(game.mechanism, "quiet_play")
-    shown = []
-    for left in (True, False):
-        data = game.pair.side(left)
-        emitted = apart(data, most) if apart else quiet_play(game.mechanism, data, most)
-        if emitted is None:
-            return None
-        shown.append(project(emitted, game.view, game.pair.differs or ()))
-    return shown[0], shown[1]
-
-
-def quiet_play(mechanism: Mechanism, data: Any, most: int) -> Views | None:
-    """All that one play without noise emits; None as for `without_noise`.
-
-    Args:
-        mechanism: What is played, in this process.
-        data: Its input.
-        most: Give up at more draws than that.
-    """
     try:
         with np.errstate(all="ignore"):
-            return _emitted(mechanism, data, NoiselessGenerator(most))
+            left, right = (_quiet(game, side, most) for side in (True, False))
     except (ChanceError, *FAILURES):
         return None
+    return (left.views, right.views) if left and right else None
+
+
+def quiet_play(mechanism: Mechanism, data: Any, most: int, offsets: Floats | None = None) -> Quiet:
+    """One play without noise, in this process.
+
+    Args:
+        mechanism: What is played.
+        data: Its input.
+        most: Give up at more draws than that.
+        offsets: Multiples of its scale that each draw gets; 0 beyond their end.
+
+    Raises:
+        ChanceError: For a draw that has no value without noise, or one too many.
+    """
+    rng, played = NoiselessGenerator(most, offsets), cast(Any, mechanism)
+    emitted = [played.function(data, rng)] if plays_one(mechanism) else played.run(data, 1, rng)
+    return Quiet(collect(emitted, 1), tuple(family for family, _ in rng.drawn))
+
+
+def _quiet(game: Game, left: bool, most: int, offsets: Floats | None = None) -> Quiet | None:
+    """One play as the adversary sees it; None where it has no value in the target's own process."""
+    play = capability(game.mechanism, "quiet_play") or partial(quiet_play, game.mechanism)
+    found: Quiet | None = play(game.pair.side(left), most, offsets)
+    if found is None:
+        return None
+    return Quiet(project(found.views, game.view, game.pair.differs or ()), found.families)
 
 
 def _difference(game: Game, most: int) -> Difference | None:
-    quiet = NoiselessGenerator(most)
-    left, right = _values(game, True, quiet), _values(game, False, NoiselessGenerator(most))
-    laws = {family for family, _ in quiet.drawn}
-    if len(laws) != 1:
+    quiet = _quiet(game, True, most)
+    left, right = _values(quiet), _values(_quiet(game, False, most))
+    if quiet is None or left is None or right is None or len(left) != len(right):
         return None
-    (family,) = laws
-    if family not in _NORMS or left is None or right is None or len(left) != len(right):
+    family = quiet.families[0] if len(set(quiet.families)) == 1 else ""
+    if family not in _NORMS:
         return None
-    response = _response(game, left, len(quiet.drawn))
+    response = _response(game, left, len(quiet.families))
     loss = None if response is None else _shift(response, right - left, family)
     if response is None or loss is None:
         return None
@@ -152,7 +160,7 @@ def _response(game: Game, quiet: Floats, draws: int) -> Floats | None:
     """Change of every number per unit of every draw, shape (d, draws); None if not linear."""
     columns = []
     for unit in np.eye(draws):
-        moved = _values(game, True, NoiselessGenerator(draws, unit))
+        moved = _values(_quiet(game, True, draws, unit))
         if moved is None or len(moved) != len(quiet):
             return None
         columns.append(moved - quiet)
@@ -163,7 +171,7 @@ def _response(game: Game, quiet: Floats, draws: int) -> Floats | None:
 
 
 def _moves_along(game: Game, quiet: Floats, response: Floats, offsets: Floats) -> bool:
-    moved = _values(game, True, NoiselessGenerator(len(offsets), offsets))
+    moved = _values(_quiet(game, True, len(offsets), offsets))
     if moved is None or len(moved) != len(quiet):
         return False
     size = max(1.0, float(np.abs(moved).max(initial=0.0)))
@@ -181,19 +189,7 @@ def _shift(response: Floats, change: Floats, family: str) -> float | None:
     return float(np.linalg.norm(found, _NORMS[family]))
 
 
-def _values(game: Game, left: bool, rng: NoiselessGenerator) -> Floats | None:
+def _values(quiet: Quiet | None) -> Floats | None:
     """All numbers of one run; None when some are missing or the form holds more than numbers."""
-    views = _play(game, left, rng)
-    row = views.matrix()[0]
+    row = np.empty(0) if quiet is None else quiet.views.matrix()[0]
     return row if len(row) and np.isfinite(row).all() else None
-
-
-def _play(game: Game, left: bool, rng: NoiselessGenerator) -> Views:
-    views = _emitted(game.mechanism, game.pair.side(left), rng)
-    return project(views, game.view, game.pair.differs or ())
-
-
-def _emitted(mechanism: Any, data: Any, rng: NoiselessGenerator) -> Views:
-    if plays_one(mechanism):
-        return collect([mechanism.function(data, rng)], 1)
-    return collect(mechanism.run(data, 1, rng), 1)

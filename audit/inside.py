@@ -38,6 +38,7 @@ from audit.isolate import (
     state_of,
 )
 from audit.mechanism import FAILURES, NO_OUTCOME, play, play_each, plays_one
+from audit.noiseless import ChanceError
 from audit.pair import Pair
 from audit.plan import as_json
 from audit.registry import resolve
@@ -122,7 +123,7 @@ class _Target:
         if ask.verb in ("play", "run"):
             return _played(mechanism, ask, args, some, tick)
         if ask.verb == "quiet_play":
-            return Answer({}, quiet_play(mechanism, *args))
+            return _quietly(mechanism, args)
         return _result(ask.verb, args, getattr(mechanism, ask.verb)(*args, **ask.options))
 
 
@@ -170,6 +171,16 @@ def _played(
         except FAILURES as error:
             return Answer({"raised": str(error)})
     return Answer({"changed": snapshot(data) != before, "rng": state_of(rng)}, views)
+
+
+def _quietly(mechanism: Any, args: Sequence[Any]) -> Answer:
+    """One play without noise, where that has a value."""
+    try:
+        with np.errstate(all="ignore"):
+            found = quiet_play(mechanism, *args)
+    except (ChanceError, *FAILURES):
+        return Answer({})
+    return Answer({"families": found.families}, found.views)
 
 
 def _spawned(rng: np.random.Generator, n: int, some: Range) -> Iterator[np.random.Generator]:

@@ -28,6 +28,7 @@ from audit.claim import AnyClaim
 from audit.errors import MechanismError, ProcessError, UsageError
 from audit.limits import Limits
 from audit.mechanism import CHANGES_ITS_INPUT
+from audit.noiseless import Quiet
 from audit.pair import Pair
 from audit.view import Array, Views
 
@@ -201,12 +202,15 @@ class Isolated:
         """
         return _views(self._ask("play", data, n, rng, singly=singly), n, rng)
 
-    def quiet_play(self, data: Any, most: int) -> Views | None:
-        """As `audit.exact.quiet_play`; None also when it ends its process."""
+    def quiet_play(self, data: Any, most: int, offsets: Array | None = None) -> Quiet | None:
+        """As `audit.exact.quiet_play`; None where that raises or ends its process."""
         try:
-            return self._ask("quiet_play", data, most).views
+            answer = self._ask("quiet_play", data, most, offsets)
         except ProcessError:
             return None
+        if answer.views is None:
+            return None
+        return Quiet(answer.views, tuple(answer.header["families"]))
 
     def __getattr__(self, name: str) -> Any:
         described = self.__dict__.get("described", {})

@@ -8,17 +8,31 @@ draw too many: a loop that draws until it likes what it gets would never end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from audit.view import Floats
+from audit.view import Floats, Views
 
 Size = int | Sequence[int] | None
 
 
 class ChanceError(BaseException):
     """A draw that has no value without noise; no code under audit should catch it."""
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """One play without noise.
+
+    Attributes:
+        views: What it emitted.
+        families: Law of every draw.
+    """
+
+    views: Views
+    families: tuple[str, ...]
 
 
 class NoiselessGenerator(np.random.Generator):

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import special, stats
 from scipy.spatial import distance
 
 from algorithms.pricing.canaries import background, canary_pair
@@ -39,7 +39,8 @@ from audit.view import Views
 Floats = npt.NDArray[np.float64]
 
 _LOGISTIC = link("logistic")
-_NODES = 24
+_NODES, _FINE = 24, 64
+_TAIL = 40.0
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,51 @@ class GammaPerturbation(_Fit):
     def noise_scaled(self, factor: float) -> GammaPerturbation:
         """The same mechanism and claim with all noise multiplied by `factor`."""
         return replace(self, noise_factor=self.noise_factor * factor)
+
+    def exact_profile(self, pair: Pair, epsilon: float) -> float:
+        """Exact hockey-stick divergence of a pair that differs in one outcome.
+
+        The loss is ``(||b - v|| - ||b||)/s`` with v the change of the gradient; it is integrated
+        over the length r of b and its angle to v, where it exceeds `epsilon`.
+
+        Raises:
+            UsageError: For pairs that differ in features.
+        """
+        change, scale = self._flip(pair), self.declared_scale * self.noise_factor
+        if epsilon * scale >= change:
+            return 0.0
+        s = scale / change
+        nodes, masses = np.polynomial.legendre.leggauss(_FINE)
+        kink = (1 - epsilon * s) / 2  # shorter b exceed epsilon in every direction
+        total = 0.0
+        for low, high in ((0.0, kink), (kink, kink + _TAIL * s)):
+            r = low + (high - low) / 2 * (1 + nodes)
+            density = stats.gamma.pdf(r, self.dimension, scale=s) * masses * (high - low) / 2
+            total += float(density @ self._beyond(r, s, epsilon))
+        return total
+
+    def _beyond(self, r: Floats, s: float, epsilon: float) -> Floats:
+        """``E (1 - e^(eps - L))_+`` over directions at lengths r, in units of ``||v||``; (k,)."""
+        widest = (1 - (epsilon * s) ** 2 - 2 * r * epsilon * s) / (2 * r)
+        if self.dimension == 1:
+            angle, weight = np.tile([0.0, np.pi], (len(r), 1)), 0.5
+        else:
+            start = np.arccos(np.clip(widest, -1.0, 1.0))[:, None]
+            nodes, masses = np.polynomial.legendre.leggauss(_FINE)
+            half = (np.pi - start) / 2
+            angle = start + half * (1 + nodes)
+            weight = half * masses * np.sin(angle) ** (self.dimension - 2)
+            weight = weight / special.beta((self.dimension - 1) / 2, 0.5)
+        far = np.sqrt(r[:, None] ** 2 - 2 * r[:, None] * np.cos(angle) + 1)
+        loss = (far - r[:, None]) / s
+        return np.asarray(np.sum(weight * np.maximum(0.0, -np.expm1(epsilon - loss)), axis=1))
+
+    def _flip(self, pair: Pair) -> float:
+        """How far a changed outcome moves the gradient."""
+        left, right = (self._model(side, self.share[1]) for side in (pair.left, pair.right))
+        same = np.array_equal(left.features, right.features)
+        _require(same, "a pair that differs in outcomes for a profile", label=pair.label)
+        return float(np.linalg.norm((left.outcomes - right.outcomes) @ left.features))
 
     def run(self, data: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Floats]:
         """Release the minimiser: ``theta``, shape (n, d)."""

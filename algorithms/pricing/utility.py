@@ -4,11 +4,12 @@ Regret of a run is the sum over customers of the largest expected revenue that a
 this customer less that of the price charged. Customers and their valuations are drawn afresh:
 contexts for every point, valuations for every trial.
 
-Beside the policy stands one private price for everybody (`algorithms.pricing.uniform_price`) of the same
-epsilon. The yardsticks: generalised linear UCB without privacy (`algorithms.pricing.glm_ucb`), the
-fixed price for everybody that is best in hindsight, and uniformly random prices. In the test market
-optimal prices hardly differ between customers, so a fixed price loses little: what is measured is
-the cost of learning, of which personal prices need more.
+Beside the policy stands one private price for everybody (`algorithms.pricing.uniform_price`) of the
+same epsilon. The yardsticks: generalised linear UCB without privacy
+(`algorithms.pricing.glm_ucb`), the fixed price for everybody that is best in hindsight, and
+uniformly random prices. In the test market optimal prices hardly differ between customers, so a
+fixed price loses little: what is measured is the cost of learning, of which personal prices need
+more.
 
 Claim: none. Nothing here is released.
 """

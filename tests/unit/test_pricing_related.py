@@ -15,6 +15,7 @@ from algorithms.primitives import tree
 from audit.claim import GaussianDp
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, play
+from audit.pair import Pair
 from audit.view import collect
 
 
@@ -151,10 +152,16 @@ def profile_of(losses, epsilon):
 
 @pytest.mark.parametrize(
     ("mechanism", "exact"),
-    [(LaplaceTree(), 1.0), (CellPricing(), 0.875), (CellPricing(local=True), 0.875)],
-    ids=["tree", "central", "local"],
+    [
+        (LaplaceTree(), 1.0),
+        (CellPricing(), 0.875),
+        (CellPricing(local=True), 0.875),
+        (GammaPerturbation(records=30), 0.41996),
+        (GammaPerturbation(records=30, dimension=1), 0.41996),
+    ],
+    ids=["tree", "central", "local", "gamma", "gamma on a line"],
 )
-def test_profiles_of_laplace_releases(mechanism, exact):
+def test_profiles_of_pure_releases(mechanism, exact):
     """Against losses of 20,000 plays, 5 standard errors: false alarm 2e-6 a mechanism."""
     pair = mechanism.pairs()[0]
     losses, _ = ratios(mechanism, pair, 20_000)
@@ -163,6 +170,15 @@ def test_profiles_of_laplace_releases(mechanism, exact):
         assert abs(found - mechanism.exact_profile(pair, epsilon)) < 5 * error + 1e-4
     assert mechanism.exact_profile(pair, exact) == 0
     assert mechanism.exact_profile(pair, exact - 0.01) > 0
+
+
+def test_only_a_flipped_outcome_has_a_profile_under_gamma_noise():
+    fit = GammaPerturbation(records=30)
+    flip, moved = fit.pairs()
+    assert fit.noise_scaled(2.0).exact_profile(flip, 0.2) < fit.exact_profile(flip, 0.2)
+    assert fit.exact_profile(Pair(flip.left, flip.left), 0.0) == 0
+    with pytest.raises(UsageError, match="differs in outcomes"):
+        fit.exact_profile(moved, 0.1)
 
 
 def test_customers_of_later_phases_have_no_profile():

@@ -170,3 +170,10 @@ def boxed_laplace():
     from algorithms.calibration import Laplace
 
     return Laplace(epsilon=1.0)
+
+
+def half_declared():
+    """Half of the noise that it declares, which plays without noise tell exactly (DP020)."""
+    from algorithms.calibration import Laplace
+
+    return Laplace(epsilon=1.0).noise_scaled(0.5)

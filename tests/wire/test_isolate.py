@@ -69,6 +69,7 @@ WELL_BEHAVED = {
     "anything": (hostile("mixed"), *GIVEN),
     "policy": (target("Average"), "--claim", "eps=1", "--pair", *STREAM, "--view", "actions_after"),
     "inputs of its own": (hostile("Boxed"), "--attack", "likelihood"),
+    "half of the declared noise": (hostile("half_declared"), "--attack", "likelihood"),
     "exact density": (hostile("boxed_laplace"), "--attack", "likelihood"),
     "group": (target("noisy"), "--claim", "eps=1", "--pair", "0.0", "2.0", "--group", "2"),
     "without noise": (target("noisy_block"), *GIVEN, "--attack", "shift"),
@@ -123,7 +124,8 @@ def test_how_a_process_ends_is_an_outcome(name):
 def test_a_play_without_noise_may_end_its_process():
     mechanism = apart("exits")
     shown = mechanism.quiet_play(0.0, 10)
-    assert shown.matrix().tolist() == [[0.0]]
+    assert shown.views.matrix().tolist() == [[0.0]]
+    assert shown.families == ()
     assert mechanism.quiet_play(1.0, 10) is None
     assert apart("noisy_crash").quiet_play(0.0, 0) is None  # a draw too many
     assert not any(
