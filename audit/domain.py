@@ -13,6 +13,7 @@ from audit.errors import UsageError
 from audit.pair import Pair
 
 _RELATIONS = ("", "replace-one", "add-remove", "both")
+_MOST_NUMBERS = 10**6
 
 
 class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -64,12 +65,23 @@ class Domain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise UsageError("domain: streams need sizes, such as sizes=(20, 20) for 20 rounds")
         if self.dimension < 1:
             raise UsageError(f"domain: expected a dimension >= 1, got {self.dimension}")
+        if self._numbers > _MOST_NUMBERS:
+            raise UsageError(
+                f"domain: expected at most {_MOST_NUMBERS:,} numbers in the smallest input, got "
+                "more; declare fewer records at least, or a smaller dimension"
+            )
         if self.distance is not None and not self.distance > 0:
             raise UsageError(f"domain: expected a distance > 0, got {self.distance}")
         if self.relation not in _RELATIONS:
             raise UsageError(
                 f"domain: expected a relation in {', '.join(_RELATIONS[1:])}; got {self.relation!r}"
             )
+
+    @property
+    def _numbers(self) -> int:
+        """Numbers in the smallest input."""
+        fewest = max(1, self.sizes[0]) if self.sizes else 1
+        return fewest * sum(entry.dimension for entry in self.streams.values() or (self,))
 
     def relations(self, promised: str) -> tuple[str, ...]:
         """The relations to try: what the claim says, else what the domain says."""

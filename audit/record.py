@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -47,7 +47,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         changes: Per case what changed since the baseline; None without a baseline.
     """
 
-    exit_code: int
+    exit_code: Annotated[int, msgspec.Meta(ge=0, le=3)]
     sentence: str
     verdicts: dict[str, int]
     findings: tuple[Finding, ...] = ()

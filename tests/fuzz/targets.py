@@ -64,7 +64,7 @@ CONFIG = {
         {
             "target": "tests.data.targets:noisy_block",
             "claim": "mu=0.5",
-            "domain": {"bounds": [0, 1], "sizes": [0, 6], "relation": "both"},
+            "domain": {"bounds": [0, 1], "sizes": [0, 6], "dimension": 2, "relation": "both"},
         },
     ],
 }

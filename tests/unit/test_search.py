@@ -295,6 +295,9 @@ def test_evidence_is_the_area_beyond_one_half():
         '{"bounds": [0, 1], "relation": "swap"}',
         '{"bounds": [0, 1], "dimension": 0}',
         '{"bounds": [0, 1], "distance": -1}',
+        '{"bounds": [0, 1], "dimension": 1000001}',
+        '{"bounds": [0, 1], "sizes": [9223372036854775808, 1000000000000000000000000000000]}',
+        '{"streams": {"outcomes": {"bounds": [0, 1], "dimension": 600}}, "sizes": [2000, 2000]}',
     ],
 )
 def test_domains_that_make_no_sense_are_refused(given):
