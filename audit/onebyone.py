@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,16 +14,20 @@ from typing import Any, cast
 import numpy as np
 
 from audit.claim import AnyClaim
+from audit.encode import encode
 from audit.errors import UsageError
 from audit.ownstate import borrowed, reseed, seed_globals
 from audit.pair import Pair
 from audit.rounds import Stream, stream_of
-from audit.view import Array, category
+from audit.view import Array, category, part_of
 
 _GENERATORS = ("rng", "generator")
 _SEEDS = ("seed", "random_state")
 
+_MOST_PARTS = 256
+
 Maker = Callable[[np.random.Generator], Any]
+Shown = tuple[float, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,8 @@ class OneByOne:
         """Play `n` trials, one after the other.
 
         Returns:
-            The actions, shape (n, T, ...).
+            The actions, shape (n, T): numbers as they are, codes for all else; and columns of
+            that shape with what those hold, called after it (see `audit.view.part_of`).
 
         Raises:
             UsageError: For an input that is no stream, or a method that the policy lacks.
@@ -78,21 +85,23 @@ class OneByOne:
         stream, build = stream_of(data), self._maker()
         with borrowed(mute=self.mute):
             trials = [self._trial(stream, build, child) for child in rng.spawn(n)]
-        return {self.column or "actions": _stacked(trials)}
+        return _columns(trials, self.column or "actions")
 
-    def _trial(self, stream: Stream, build: Maker, rng: np.random.Generator) -> list[Any]:
+    def _trial(self, stream: Stream, build: Maker, rng: np.random.Generator) -> list[Shown]:
         seed_globals(rng)
         policy = build(rng)
         reseed(policy, rng, self.rng)
         act = _taking(_method(policy, self.act), 1)
         observe = _taking(_method(policy, self.observe), 3) if self.observe else _ignore
-        actions: list[Any] = []
+        past: list[Any] = []
+        shown: list[Shown] = []
         for t in range(len(stream)):
             context = stream.context(t)
             action = act(context)
-            observe(context, action, stream.answer(t, action, actions).tolist())
-            actions.append(_number(action))
-        return actions
+            shown.append(_shown(action))
+            observe(context, action, stream.answer(t, action, past).tolist())
+            past.append(_copied(action, shown[-1][0]))
+        return shown
 
     def _maker(self) -> Maker:
         """What makes the policy of one trial."""
@@ -154,19 +163,34 @@ def _taking(method: Callable[..., Any], most: int) -> Callable[..., Any]:
     return lambda *arguments: method(*arguments[len(arguments) - count :])
 
 
-def _stacked(trials: Sequence[Sequence[Any]]) -> Array:
-    """Actions of all trials, shape (n, T, ...)."""
-    try:
-        return np.asarray(trials, dtype=float)
-    except ValueError:  # actions of several shapes: only their identity is kept
-        codes = [[category(repr(np.asarray(a).tolist())) for a in actions] for actions in trials]
-        return np.asarray(codes, dtype=float)
+def _columns(trials: Sequence[Sequence[Shown]], column: str) -> dict[str, Array]:
+    """Columns of shape (n, T); what a trial has in them depends on its own actions alone."""
+    found = {column: np.array([[code for code, _ in shown] for shown in trials])}
+    for i, shown in enumerate(trials):
+        for t, (_, parts) in enumerate(shown):
+            for path, number in parts.items():
+                name = part_of(column, path)
+                if name not in found:
+                    found[name] = np.full(found[column].shape, math.nan)
+                found[name][i, t] = number
+    return found
 
 
-def _number(action: Any) -> Any:
-    """A number or an array of numbers as it is; None as NaN; a stable code for anything else."""
+def _shown(action: Any) -> Shown:
+    """A number as it is, None as NaN; of all else a stable code, and the numbers that it holds."""
     if action is None:
-        return math.nan
-    if np.asarray(action).dtype.kind in "biuf":
-        return np.array(action, dtype=float)
-    return category(repr(action))
+        return math.nan, {}
+    if isinstance(action, np.ndarray) and action.ndim == 0:
+        action = action[()]
+    if isinstance(action, bool | int | float | np.bool_ | np.integer | np.floating):
+        with contextlib.suppress(OverflowError):
+            return float(action), {}
+    leaves: dict[str, float] = {}
+    form = encode(action, "", leaves)
+    parts = dict(itertools.islice(leaves.items(), _MOST_PARTS))
+    return category(repr((form, leaves))), {**parts, ".form": category(form)}
+
+
+def _copied(action: Any, code: float) -> Any:
+    """An action as a rule of answers gets it: an array of its own, or a number."""
+    return np.array(action, dtype=float) if isinstance(action, np.ndarray | list) else code

@@ -20,11 +20,12 @@ from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
 from audit.exact import difference
-from audit.freeze import Budget, Frozen, choose, freeze
+from audit.freeze import Budget, Frozen, freeze
 from audit.isolate import ENDED
 from audit.mechanism import CHANGES_ITS_INPUT, FAILURES, capability
 from audit.memory import repeats_its_answer
 from audit.outcome import plain, raised
+from audit.outlook import chosen, has_room, in_plain_sight
 from audit.plan import FEWEST_A_SIDE, Case, contract_size, pairs_by_stage, pasted_pair
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
@@ -40,7 +41,6 @@ from audit.view import Views, concatenate, joined
 STAGES = (0.125, 0.375, 0.5)
 _LEAST = 4
 _LARGEST_CALL = 10_000
-_SATISFIED = 0.9
 _ABOUT_AS_GOOD = 0.75
 _KEPT_ATTACKS = 3
 _LONGEST_COMPLAINT = 200
@@ -164,8 +164,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double
                 _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
         spent += 2 * per_side * len(tracks)
-        frozen = choose([track.best for track in tracks if track.best])
-        if plan.early_stop and _in_plain_sight(frozen, planned, spent):
+        frozen = chosen([track.best for track in tracks if track.best], planned)
+        if plan.early_stop and in_plain_sight(frozen, planned, spent):
             break
     _require_inputs_kept(case, given)
     winner = next(track for track in tracks if track.best is frozen)
@@ -286,7 +286,7 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
     for position, attack in enumerate(case.attacks):
         if attack.name in track.dropped or not attack.applies(track.game):
             continue
-        if attack.slow and not (last and _has_room(found)) and any_cheap:
+        if attack.slow and not (last and has_room(found)) and any_cheap:
             continue
         rng = stream(seed, case.planned.name, Phase.FIT, Side.LABELS, position, track.index)
         if attack.learns:
@@ -298,22 +298,11 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
         found.append(freeze(track.game, attack, scorer, *kept, budget, track.index))
     if not found:
         raise MechanismError(f"case {case.planned.name!r}: no attack of the battery applies")
-    track.best = choose(found)
+    track.best = chosen(found, case.planned)
     ranked = sorted(found, key=lambda f: (f.forecast, f.strength), reverse=True)
-    track.dropped |= {frozen.choice.attack for frozen in ranked[_KEPT_ATTACKS:]}
-
-
-def _has_room(found: list[Frozen]) -> bool:
-    """Whether a slow attack may still add something: no exact likelihood, and no clear result."""
-    exact = any(getattr(frozen.scorer, "log_odds", False) for frozen in found)
-    return not exact and max((f.forecast for f in found), default=0.0) < _SATISFIED
-
-
-def _in_plain_sight(frozen: Frozen, planned: PlannedCase, spent: int) -> bool:
-    """Whether the betting test may be expected to refute within the trials already spent."""
-    if frozen.growth <= 0:
-        return False
-    return -math.log(planned.shares.betting) / frozen.growth < spent
+    track.dropped |= {
+        frozen.choice.attack for frozen in ranked[_KEPT_ATTACKS:] if frozen.growth < 0
+    }
 
 
 def _require_returns(track: _Track) -> None:

@@ -289,15 +289,22 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
             f"view {view!r}: expected 'output', 'transcript', or one of the columns "
             f"{', '.join(views.columns)} with or without _all, _except, _after"
         )
-    column = views[name]
+    parts = part_of(name, "")
+    shown = {k: v for k, v in views.columns.items() if k == name or k.startswith(parts)}
     if which == "all":
-        return Views(views.form, {name: column})
-    if column.ndim < 2:
+        return Views(views.form, shown)
+    if views[name].ndim < 2:
         raise UsageError(
             f"view {view!r}: column {name!r} is one number per trial, without rounds to leave "
             f"out; audit {name!r}"
         )
-    return Views(views.form, {name: column[:, kept_rounds(column.shape[1], which, positions)]})
+    kept = kept_rounds(views[name].shape[1], which, positions)
+    return Views(views.form, {k: v[:, kept] for k, v in shown.items()})
+
+
+def part_of(column: str, path: str) -> str:
+    """Name of the column with a part of what another one holds, entry by entry."""
+    return f"{column}:{path}"
 
 
 def kept_rounds(total: int, which: str, positions: Sequence[int]) -> Array:

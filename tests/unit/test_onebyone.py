@@ -12,6 +12,7 @@ import audit
 from audit.errors import UsageError
 from audit.mechanism import Played, play
 from audit.registry import as_mechanism
+from audit.view import part_of
 
 STREAM = {"outcomes": [1.0, 0.0, 1.0], "contexts": [{"x": 1}, {"x": 2}, {"x": 3}]}
 
@@ -43,17 +44,23 @@ def run(one, n=4, seed=0, data=STREAM):
     return one.run(data, n, np.random.default_rng(seed))["actions"]
 
 
+def draws(one, n=4, seed=0):
+    """The six numbers of every answer of `Service`, shape (n, T, 6)."""
+    columns = one.run(STREAM, n, np.random.default_rng(seed))
+    return np.stack([columns[part_of("actions", f"[{i}]")] for i in range(6)], axis=2)
+
+
 def test_all_sources_are_seeded_from_the_addressed_stream():
     one = mechanism(rng="inside.noise")
-    first = run(one)
+    first = draws(one)
     assert first.shape == (4, 3, 6)
-    np.testing.assert_array_equal(first, run(one))
-    flat = np.sort(np.concatenate([first, run(one, seed=1)]).ravel())
+    np.testing.assert_array_equal(first, draws(one))
+    flat = np.sort(np.concatenate([first, draws(one, seed=1)]).ravel())
     assert np.all(np.diff(flat) > 0), "no draw is repeated within or across trials"
 
 
 def test_a_nested_generator_is_only_reseeded_when_named():
-    hidden = run(mechanism())[:, :, 5]
+    hidden = draws(mechanism())[:, :, 5]
     np.testing.assert_array_equal(hidden[0], hidden[1])
     with pytest.raises(UsageError, match="nose"):
         run(mechanism(rng="inside.nose"))
@@ -183,6 +190,7 @@ def actions_of(*answers):
 
 def test_actions_of_any_kind_become_numbers_that_tell_them_apart():
     assert actions_of(True, 2, np.float32(0.5)).tolist() == [1.0, 2.0, 0.5]
+    assert actions_of(np.array(1), np.array(0.5), 3).tolist() == [1.0, 0.5, 3.0]
     words = actions_of("low", "high", "low")
     assert words[0] == words[2] != words[1]
     assert np.isnan(actions_of(None, 1.0, 2.0)[0])
@@ -195,7 +203,49 @@ def test_actions_of_any_kind_become_numbers_that_tell_them_apart():
             reused[0] += 1
             return reused
 
-    assert len(np.unique(run(audit.OneByOne(Policy, observe=""), n=1)[0, :, 0])) == 3
+    assert len(np.unique(run(audit.OneByOne(Policy, observe=""), n=1)[0])) == 3
+
+
+def test_what_a_trial_shows_does_not_depend_on_its_neighbours():
+    """Blocks hold trials of one side: a rare answer of another shape must not mark them all."""
+
+    class Policy:
+        def __init__(self, rng):
+            self.rng = rng
+
+        def act(self):
+            return 1.0 if self.rng.random() < 0.9 else [1.0, 2.0]
+
+    one = audit.OneByOne(Policy, observe="")
+    rare = run(one, n=64) != 1.0
+    assert 0 < rare.mean() < 0.3
+
+
+class Quote:
+    """What a shop answers with."""
+
+    def __init__(self, price):
+        self.price, self.currency = price, "EUR"
+
+
+@pytest.mark.parametrize("answer", [Quote, "{:.3f} EUR".format, lambda p: {"price": p}])
+def test_noise_in_what_an_answer_holds_is_seen(answer):
+    """Power on a fixed seed, no false alarm to state."""
+
+    class Policy:
+        def __init__(self, rng):
+            self.rng, self.sold = rng, 0.0
+
+        def act(self):
+            return answer(self.sold + self.rng.laplace(scale=0.2))
+
+        def observe(self, outcome):
+            self.sold += outcome
+
+    pair = audit.Pair({"outcomes": [1.0, 0.0]}, {"outcomes": [0.0, 0.0]})
+    claim = audit.PureDp(epsilon=1.0, view="actions_after")
+    result = audit.examine(audit.OneByOne(Policy), claim=claim, pairs=[pair], trials=1000)
+    assert result.verdict == "refuted"
 
 
 def test_an_exception_is_the_outcome_of_its_trial():
