@@ -22,7 +22,7 @@ import msgspec
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
-from audit.judge import reach, right_and_wrong
+from audit.judge import reach
 from audit.measured import log_odds_lower
 from audit.power import smallest
 from audit.record import (
@@ -35,6 +35,7 @@ from audit.record import (
     Verdict,
     decode,
 )
+from audit.result import right_and_wrong
 from audit.summary import summarise
 
 _WEAKER = 1.25

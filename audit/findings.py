@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+from scipy import special
 
 from audit.claim import PureDp
 from audit.errors import UsageError
+from audit.evidence import Counts
 from audit.power import smallest
 from audit.record import CaseResult, Choice, Finding, PlannedCase
+from audit.result import right_and_wrong
+
+_HARDLY_EVER = 1e-4
 
 
 def with_findings(
@@ -104,7 +109,8 @@ def _above(lower: float, claimed: float) -> str:
 def _blindness(result: CaseResult, planned: PlannedCase) -> str:
     if result.choice is not None and not any(result.choice.guess):
         return "no attack told the inputs apart; raise --trials, or offer a richer view or pair"
-    if result.choice is not None and promise_broken(result.choice, result.epsilon_lower):
+    total = result.evidence.total
+    if result.choice and promise_broken(result.choice, result.epsilon_lower, total):
         return (
             f"scouting expected to certify {result.choice.forecast:.3g}, testimony certified "
             f"{result.epsilon_lower:.3g}: trials changed in between. Keep counters, clocks and "
@@ -118,13 +124,18 @@ def _blindness(result: CaseResult, planned: PlannedCase) -> str:
     )
 
 
-def promise_broken(choice: Choice, lower: float) -> bool:
+def promise_broken(choice: Choice, lower: float, total: Counts) -> bool:
     """Whether testimony certified next to nothing of what scouting cautiously expected.
 
-    That hardly happens to trials of one law. It happens when the output holds a counter or a
-    clock, or when state changes between scouting and testimony.
+    And whether so few guesses were right that, had each been right as often as was expected at the
+    least, it would happen once in ten thousand times. Trials of one law hardly ever do that. It
+    happens when the output holds a counter or a clock, or when state changes in between.
     """
-    return choice.forecast > 0.5 * choice.epsilon and lower < 0.2 * choice.forecast
+    if choice.forecast <= 0.5 * choice.epsilon or lower >= 0.2 * choice.forecast:
+        return False
+    right, wrong = (int(side.sum()) for side in right_and_wrong(choice, total))
+    expected = float(special.expit(choice.forecast))
+    return bool(special.bdtr(right, right + wrong, expected) < _HARDLY_EVER)
 
 
 def disagreement(planned: PlannedCase) -> Finding:

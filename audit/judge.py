@@ -30,6 +30,7 @@ from audit.record import (
     Verdict,
     finite,
 )
+from audit.result import right_and_wrong
 from audit.streams import case_key
 
 TWINS = "noise-scaled twin"
@@ -82,7 +83,7 @@ def judge(
     estimate, upper = _estimate(
         plan, choice, counted.total, planned.alpha, stopped=stop is not None
     )
-    verdict = _verdict(plan, planned, choice, lower, parameter, caught)
+    verdict = _verdict(plan, planned, choice, counted.total, lower, parameter, caught)
     if twin is not None:
         # Nothing is easier to catch than the box; an estimate below it is noise.
         caught = {**caught, TWINS: max(twin, caught["revealing box"] or twin)}
@@ -138,22 +139,6 @@ def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) 
         alpha=planned.alpha,
     )
     return with_findings(result, planned, (*notes, Finding.about(planned, "DP006", message)))
-
-
-def right_and_wrong(choice: Choice, total: Counts) -> tuple[Counts, Counts]:
-    """Right and wrong guesses of the frozen rule, per bin.
-
-    Args:
-        choice: The frozen choice.
-        total: Counts, shape (2, bins).
-
-    Returns:
-        Two arrays of shape (bins,); abstaining bins hold zeros.
-    """
-    guess = np.asarray(choice.guess)
-    right = np.where(guess > 0, total[0], 0) + np.where(guess < 0, total[1], 0)
-    wrong = np.where(guess > 0, total[1], 0) + np.where(guess < 0, total[0], 0)
-    return right, wrong
 
 
 def fixed_epsilon(choice: Choice, total: Counts, alpha: float, delta: float, trials: int) -> float:
@@ -226,6 +211,7 @@ def _verdict(
     plan: Plan,
     planned: PlannedCase,
     choice: Choice,
+    total: Counts,
     lower: float,
     parameter: float | None,
     caught: dict[str, float | None],
@@ -234,9 +220,10 @@ def _verdict(
         return "refuted"
     if not any(choice.guess) and set(choice.posterior) == {0.5}:
         return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
-    if promise_broken(choice, lower) or not _sees_enough_somewhere(plan, planned, choice, caught):
-        return "blind"
-    return "unrefuted"
+    kept = not promise_broken(choice, lower, total)
+    return (
+        "unrefuted" if kept and _sees_enough_somewhere(plan, planned, choice, caught) else "blind"
+    )
 
 
 def refutes(planned: PlannedCase, choice: Choice, lower: float, parameter: float | None) -> bool:

@@ -20,7 +20,7 @@ from audit.canary_bets import posterior_epsilon
 from audit.claim import AnyClaim, GaussianDp
 from audit.evidence import Counts, Evidence, tabulate
 from audit.findings import refutation
-from audit.judge import refutes, right_and_wrong, sees_enough
+from audit.judge import refutes, sees_enough
 from audit.onerun import one_run_epsilon, one_run_mu
 from audit.onerun_power import Design
 from audit.plan import Settings
@@ -37,6 +37,7 @@ from audit.record import (
     Test,
     Verdict,
 )
+from audit.result import right_and_wrong
 from audit.threats import in_scope
 from audit.view import Floats
 

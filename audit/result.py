@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.event import Event
-from audit.evidence import Evidence
+from audit.evidence import Counts, Evidence
 from audit.planned import Count, Level, PairSummary, PlannedCase, Probability, Role
 from audit.sequences import Rounds
 
@@ -75,6 +76,22 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     def pair_of(self, planned: PlannedCase) -> PairSummary:
         """The pair, in full where the record has it."""
         return self.played or planned.pairs[self.pair]
+
+
+def right_and_wrong(choice: Choice, total: Counts) -> tuple[Counts, Counts]:
+    """Right and wrong guesses of the frozen rule, per bin.
+
+    Args:
+        choice: The frozen choice.
+        total: Counts, shape (2, bins).
+
+    Returns:
+        Two arrays of shape (bins,); abstaining bins hold zeros.
+    """
+    guess = np.asarray(choice.guess)
+    right = np.where(guess > 0, total[0], 0) + np.where(guess < 0, total[1], 0)
+    wrong = np.where(guess > 0, total[1], 0) + np.where(guess < 0, total[0], 0)
+    return right, wrong
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):

@@ -129,7 +129,7 @@ class Stopwatch:
 _PARTS = (
     ("mechanism and random numbers", attack, "play"),
     ("mechanism and random numbers", attack, "play_singly"),
-    ("mechanism and random numbers", exact, "_play"),
+    ("mechanism and random numbers", exact, "_quiet"),
     ("mechanism and random numbers", scout, "stream"),
     ("mechanism and random numbers", engine, "stream"),
     ("scores of attacks, exact likelihoods", freeze, "score_sides"),

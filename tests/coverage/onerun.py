@@ -15,10 +15,10 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from audit.canary_bets import posterior_log_e_value
-from audit.judge import right_and_wrong
 from audit.onerun import one_run_mu, one_run_rejects
 from audit.onerun_judge import testify
 from audit.onerun_power import Design
+from audit.result import right_and_wrong
 from tests.coverage.laws import Row, margin, revealed, smallest
 
 Floats = npt.NDArray[np.float64]

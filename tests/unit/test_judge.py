@@ -12,11 +12,12 @@ from audit import bounds
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, PureDp
 from audit.errors import UsageError
 from audit.evidence import Evidence
-from audit.judge import crossing, failed, fixed_epsilon, judge, right_and_wrong
+from audit.judge import crossing, failed, fixed_epsilon, judge
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, block_sizes, make_plan
 from audit.record import CaseResult, Choice, Plan, PlannedCase
+from audit.result import right_and_wrong
 
 POSTERIOR = (0.02, 0.2, 0.5, 0.8, 0.98)
 GUESS = (-1, -1, 0, 1, 1)

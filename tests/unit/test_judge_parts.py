@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audit import bounds, judge
+from audit import bounds, findings, judge
 from audit.claim import ApproxDp, GaussianDp, PureDp, ZeroConcentratedDp
 from audit.evidence import Evidence
 from audit.findings import Finding
@@ -15,6 +15,7 @@ from audit.measured import log_odds, log_odds_upper
 from audit.power import could_have_caught, gaussian_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import CaseResult, Choice, Ladder
+from audit.result import right_and_wrong
 from audit.streams import case_key
 from tests.unit.test_judge import POSTERIOR, choice_for, evidence_of, planned_for
 
@@ -132,7 +133,7 @@ def test_all_that_a_result_says(early: bool) -> None:
         **could_have_caught(1.0, 0.0, 3_000, planned.shares.fixed),
         judge.TWINS: 9.0,
     }
-    right, wrong = (int(x.sum()) for x in judge.right_and_wrong(choice, evidence.total))
+    right, wrong = (int(x.sum()) for x in right_and_wrong(choice, evidence.total))
     assert result.estimate == pytest.approx(np.log((right + 0.5) / (wrong + 0.5)))
     share = planned.alpha / 2 if early else planned.alpha
     limit = bounds.clopper_pearson_upper(right, right + wrong, share)
@@ -283,7 +284,7 @@ def test_limits_after_a_stop_hold_at_any_time() -> None:
     choice = choice_for(planned.claim)
     result = judge.judge(plan, planned, choice, evidence_of(planned, 2.0))
     assert result.stopped
-    right, wrong = (int(x.sum()) for x in judge.right_and_wrong(choice, result.evidence.total))
+    right, wrong = (int(x.sum()) for x in right_and_wrong(choice, result.evidence.total))
     upper = log_odds_upper(right, wrong, planned.alpha, early_stop=True, stopped=True)
     assert (
         result.estimate_upper
@@ -310,6 +311,15 @@ def test_a_forecast_that_is_not_kept_makes_a_case_blind() -> None:
     assert judge.judge(plan, planned, hopeful, evidence).verdict == "blind"
     kept = evidence_of(planned, 0.9)
     assert judge.judge(plan, planned, hopeful, kept).verdict == "unrefuted"
+
+
+def test_few_guesses_break_no_promise() -> None:
+    """52 % right for an expected .6: trials of one law do that in 100 guesses, not in 1,000."""
+    choice = ranked(choice_for(PureDp(epsilon=1.0)), forecast=0.6)
+    for scale, broken in ((1, False), (10, True)):
+        total = scale * np.array([[24, 0, 0, 0, 26], [26, 0, 0, 0, 24]])
+        assert findings.promise_broken(choice, 0.07, total) is broken
+    assert not findings.promise_broken(choice, 0.2, total)
 
 
 def test_a_ladder_goes_into_the_result() -> None:
