@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
+import audit
 from attacks.atoms import Atoms
 from attacks.catalogue import CATALOGUE
 from attacks.counting import lower_log_odds
@@ -214,6 +215,21 @@ def test_a_thin_shift_needs_no_learning():
     # false alarms 2.9e-7 each
     assert 0.9 * oracle - SURE <= bout.advantage(build("shift")) <= oracle + SURE
     assert bout.advantage(build("logistic")) <= 0.75 * oracle + SURE
+
+
+def test_the_battery_finds_a_leak_that_is_spread_thinly():
+    """200 numbers move together by mu = .3, under a claim of .2. Wrong with probability 1e-3."""
+    direction = np.sin(np.arange(200.0) ** 2)
+    direction *= 0.3 / np.linalg.norm(direction)
+    found = audit.examine(
+        lambda data, n, rng: data * direction + rng.normal(size=(n, 200)),
+        claim=audit.GaussianDp(mu=0.2),
+        pairs=[Pair(1.0, 0.0)],
+        batched=True,
+        early_stop=False,
+    )
+    assert (found.verdict, found.choice.attack) == ("refuted", "shift")
+    assert 0.2 < found.parameter_lower <= 0.3
 
 
 @pytest.mark.parametrize(

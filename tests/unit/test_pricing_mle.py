@@ -168,6 +168,18 @@ def model_at(mle, data):
     return Common(mle.link, data["features"], data["outcomes"], mle.budget.ridge)
 
 
+@pytest.mark.parametrize("radius", [math.inf, 1.0])
+def test_an_opposite_record_with_the_same_outcome_is_a_flipped_one(radius):
+    """``f(-eta) = 1 - f(eta)``: (-phi, y) has the gradient and the Hessian of (phi, 1 - y)."""
+    mle = PrivateMle(records=12, epsilon=4.0, radius=radius)
+    first, flip = np.eye(2)[0], mle.flip_pair()
+    opposite = mle.pair((first, 1.0), (-first, 1.0))
+    views = play(mle, flip.left, 50, np.random.default_rng(0))
+    found = mle.log_likelihood_ratio(views, opposite)
+    np.testing.assert_allclose(found, mle.log_likelihood_ratio(views, flip), atol=1e-9)
+    assert found.std() > 0.05
+
+
 def test_the_same_record_twice_shows_nothing():
     for radius in (math.inf, 0.5):
         mle = PrivateMle(records=10, radius=radius)

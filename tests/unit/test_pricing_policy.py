@@ -8,7 +8,6 @@ import pytest
 from scipy import optimize
 
 from algorithms.pricing.constants import PRESETS, Constants, constants
-from algorithms.pricing.glm_ucb import GlmUcb, published_bonus
 from algorithms.pricing.market import (
     ALWAYS,
     NEVER,
@@ -222,7 +221,15 @@ def test_the_same_customer_twice_shows_nothing():
 
 @pytest.mark.parametrize("preset", ["working", "lively", "louder", "brief", "capped"])
 def test_working_presets_work(preset):
-    mechanism = PrivatePricing(preset=preset)
+    _works(PrivatePricing(preset=preset))
+
+
+def test_linear_demand_works_too():
+    """Customers buy as logistic demand says; a line fits it well enough to learn prices from."""
+    _works(PrivatePricing(preset="louder", changes={"demand": "linear", "radius": 1.5}))
+
+
+def _works(mechanism):
     regime = mechanism.regime(sample_market(mechanism.public.rounds))
     assert regime.refreshes >= 5
     assert regime.interior > 0.5
@@ -336,17 +343,3 @@ def test_doublings_bound_the_refreshes():
     public = constants("louder", cap=40, sigma=0.0)
     course, _ = course_of(public, sample_market(public.rounds), 3, keep=False)
     assert 5 <= course.calls.max() <= PRESETS["louder"].doublings
-
-
-def test_pricing_without_privacy_reveals_the_first_customer():
-    control = GlmUcb()
-    pair = control.pairs()[0]
-    rng = np.random.default_rng(0)
-    left, right = (control.run(side, 3, rng)["prices"] for side in (pair.left, pair.right))
-    assert np.ptp(left, axis=0).max() < 1e-9
-    assert np.abs(left - right).max() > 0.005
-    assert control.claim.view == "prices_after"
-    expected = 0.5 / 0.25 * math.sqrt(2 * math.log(1 + 2 * 10 / 4) + math.log(10))
-    assert published_bonus(10, 4, 0.1, 0.0) == pytest.approx(expected)
-    with pytest.raises(UsageError, match="rounds above"):
-        GlmUcb(rounds=2)

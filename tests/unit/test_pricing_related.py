@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.catalogue import CATALOGUE
+from algorithms.pricing.glm_ucb import GlmUcb, published_bonus
 from algorithms.pricing.linucb import PrivateLinUcb
 from algorithms.pricing.nonparametric import CellPricing
 from algorithms.pricing.one_shot import AnalyzeGauss, LaplaceTree
@@ -294,6 +295,20 @@ def test_cell_pricing_finds_a_good_price_without_noise():
 def test_bad_parameters(build, words):
     with pytest.raises(UsageError, match=words):
         build()
+
+
+def test_pricing_without_privacy_reveals_the_first_customer():
+    control = GlmUcb()
+    pair = control.pairs()[0]
+    rng = np.random.default_rng(0)
+    left, right = (control.run(side, 3, rng)["prices"] for side in (pair.left, pair.right))
+    assert np.ptp(left, axis=0).max() < 1e-9
+    assert np.abs(left - right).max() > 0.005
+    assert control.claim.view == "prices_after"
+    expected = 0.5 / 0.25 * math.sqrt(2 * math.log(1 + 2 * 10 / 4) + math.log(10))
+    assert published_bonus(10, 4, 0.1, 0.0) == pytest.approx(expected)
+    with pytest.raises(UsageError, match="rounds above"):
+        GlmUcb(rounds=2)
 
 
 def test_catalogue_lines_build_and_play():
