@@ -51,9 +51,10 @@ def independent(groups: Sequence[Views]) -> bool:
     """Whether the trials of one call look as different as trials of different calls.
 
     Two tests, each at a level of 1e-4 in all (measured: 1e-3 for calls of four trials, where the
-    law of F is a rough guide so far out; an alarm makes an audit slower, not wrong): a rank analysis of variance between calls per leaf
-    (Kruskal and Wallis 1952), which sees a draw that all trials of a call share, and a count of
-    equal rows within and across calls, which sees draws that some of them share.
+    law of F is a rough guide so far out; an alarm makes an audit slower, not wrong): a rank
+    analysis of variance between calls per leaf (Kruskal and Wallis 1952), which sees a draw that
+    all trials of a call share, and a count of equal rows within and across calls, which sees draws
+    that some of them share.
     """
     pooled = groups[0]
     for group in groups[1:]:
