@@ -181,7 +181,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT or "
             "--domain JSON, or let pairs() return at least one"
         )
-    _require_relation(request, pairs)
+    _require_neighbours(request, pairs)
     trials = request.trials or settings.trials
     require_trials(trials, f"case {request.name!r}: trials")
     if not request.claim.points():
@@ -214,10 +214,16 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
     return Case(planned, request.mechanism, pairs, request.attacks, domain, request.proposer)
 
 
-def _require_relation(request: Request, pairs: Sequence[Pair]) -> None:
-    """A pair of another relation cannot refute the claim; 'declared' vouches for itself."""
+def _require_neighbours(request: Request, pairs: Sequence[Pair]) -> None:
+    """Pairs that are equal, or of another relation, cannot refute; 'declared' vouches for itself."""
     promised = request.claim.relation
     for pair in pairs:
+        if pair.alike and request.role != "null":
+            raise UsageError(
+                f"case {request.name!r}: expected two inputs that differ, but those of pair "
+                f"{pair.label or pair.position!r} are the same. Change a record of one; if it was "
+                "changed in place, copy the input first"
+            )
         if pair.records > request.group:
             raise UsageError(
                 f"case {request.name!r}: pair {pair.label or pair.position!r} may differ in "

@@ -135,8 +135,10 @@ def _build(target: str, parameters: Mapping[str, float]) -> Any:
 
 def _import(target: str) -> Any:
     module, _, attr = target.partition(":")
-    if not module or not attr:
+    if not module or not attr or module.endswith(".py"):
         near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
+        if module.endswith(".py"):
+            near = [f"{Path(module).stem}:{attr or 'FUNCTION'}"]
         hint = f"did you mean {', '.join(near)}? " if near else ""
         raise UsageError(
             f"target {target!r}: expected a catalogue name, module:attr or exec:COMMAND; {hint}"
