@@ -215,7 +215,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
 
 
 def _require_neighbours(request: Request, pairs: Sequence[Pair]) -> None:
-    """Pairs that are equal, or of another relation, cannot refute; 'declared' vouches for itself."""
+    """Equal inputs, or those of another relation, cannot refute; 'declared' vouches for itself."""
     promised = request.claim.relation
     for pair in pairs:
         if pair.alike and request.role != "null":
