@@ -17,6 +17,7 @@ from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
+from audit.promise import own_pairs
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
 from audit.threats import in_scope
@@ -172,7 +173,9 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
 
 def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
     domain = request.domain or capability(request.mechanism, "domain")
-    pairs = request.pairs or tuple(request.mechanism.pairs())
+    if not isinstance(domain, Domain | None):
+        raise UsageError(f"case {request.name!r}: expected an audit.Domain, got {domain!r}")
+    pairs = request.pairs or own_pairs(request.mechanism, request.name)
     if domain is not None and request.proposer is not None:
         relations = domain.relations(request.claim.relation)
         pairs = (*pairs, *request.proposer.propose(domain, relations, request.group))

@@ -31,7 +31,7 @@ from audit.limits import Limits
 from audit.mechanism import FunctionMechanism, Mechanism, Played
 from audit.onebyone import OneByOne
 from audit.pair import Pair
-from audit.promise import promise_of
+from audit.promise import own_claim, promise_of
 from audit.remote import PREFIX, remote
 from audit.rounds import column_of, standard_pairs
 from audit.sweep import settled
@@ -196,6 +196,7 @@ def as_mechanism(
         found = _construct(found, target)
     if _has(found, "run", "pairs"):
         mechanism: Mechanism = found
+        own_claim(mechanism, target)
         return mechanism
     if callable(found):
         return _from_function(found, target, claim, pairs, column)
