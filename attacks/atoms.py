@@ -16,7 +16,14 @@ import numpy as np
 from attacks.counting import Codes, Tally, codes_of, mixed, repeated
 from attacks.events import TableScorer, short
 from attacks.leaves import Layout, Silent, stacked
-from attacks.scalars import FEW, SEVERAL, Scalar, derived_scalars, leaf_scalars
+from attacks.scalars import (
+    FEW,
+    SEVERAL,
+    Scalar,
+    derived_scalars,
+    leaf_scalars,
+    phase_scalars,
+)
 from audit.attack import Game, Scorer
 from audit.view import Floats, Views
 
@@ -101,7 +108,7 @@ def _candidates(rows: Floats, left: int, names: tuple[str, ...]) -> list[tuple[K
         return []
     layout = Layout.of(rows, names)
     leaves = leaf_scalars(rows, left)
-    scalars = leaves + derived_scalars(rows, left, layout)
+    scalars = leaves + derived_scalars(rows, left, layout) + phase_scalars(rows, left)
     found = [(Key("scalar", scalar=s), codes_of(s(rows))) for s in scalars]
     discrete = [k.scalar.at[0] for k, c in found[: len(leaves)] if k.scalar and _is_discrete(c)]
     return found + _tuples(rows, discrete)

@@ -18,6 +18,7 @@ MANY = 256
 _SCREEN_QUANTILES = (0.01, 0.06, 0.25, 0.5, 0.75, 0.94, 0.99)
 _SCREEN_ROWS = 800
 _ALPHABET = 12
+_PHASE_STEP = 2.0**-10
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ Compute = Callable[[Floats, tuple[int, ...], float], Floats]
 KINDS: dict[str, tuple[str, Compute]] = {
     "value": ("{0}", lambda x, i, _c: x[:, i[0]]),
     "away": ("|{0} - {about}|", lambda x, i, c: np.abs(x[:, i[0]] - c)),
+    "phase": ("{0} modulo {about}", lambda x, i, c: np.remainder(x[:, i[0]], c)),
     "difference": ("{0} - {1}", lambda x, i, _c: x[:, i[0]] - x[:, i[1]]),
     "rank": ("order statistic {about} of the view", lambda x, _i, c: _ordered(x)[:, int(c)]),
     "sum": ("the sum of the view", lambda x, _i, _c: _filled(x, 0.0).sum(axis=1)),
@@ -142,6 +144,41 @@ def away_scalars(scalars: Sequence[Scalar], layout: Layout) -> list[Scalar]:
     steps = step_of(layout.spread)
     centres = rounded(layout.centre, steps)
     return [Scalar("away", (i,), float(centres[i]), float(steps[i])) for i in leaves]
+
+
+def phase_scalars(rows: Floats, left: int) -> list[Scalar]:
+    """Remainders of leaves on a lattice that lies elsewhere on either side.
+
+    Discrete noise hides which of its multiples was drawn, but not what is left over when data are
+    no multiples themselves; with much noise no value repeats, so that only the remainder tells.
+
+    Args:
+        rows: Scouted rows, shape (n, d), the left ones first.
+        left: How many are left ones.
+    """
+    if rows.shape[1] > SEVERAL:
+        return []
+    found = []
+    for i, column in enumerate(rows.T):
+        spacing = _spacing(column[:left])
+        if spacing and _phases(column[:left], spacing) != _phases(column[left:], spacing):
+            found.append(Scalar("phase", (i,), spacing, spacing * _PHASE_STEP))
+    return found
+
+
+def _spacing(values: Floats) -> float:
+    """The smallest distance of many values whose distances are its multiples; 0 for others."""
+    steps = np.diff(np.unique(values[np.isfinite(values)]))
+    if len(steps) < FEW or steps.min() < steps.sum() * _PHASE_STEP**2:
+        return 0.0
+    multiples = steps / steps.min()
+    whole = np.abs(multiples - np.rint(multiples)) < _PHASE_STEP
+    return float(steps.min()) if whole.all() else 0.0
+
+
+def _phases(values: Floats, spacing: float) -> set[float]:
+    finite = values[np.isfinite(values)]
+    return set(rounded(np.remainder(finite, spacing), spacing * _PHASE_STEP).tolist())
 
 
 def _differences(rows: Floats, left: int, layout: Layout) -> list[Scalar]:

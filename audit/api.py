@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from audit.claim import AnyClaim
+from audit.claim import AnyClaim, parse_claim
 from audit.domain import Domain
 from audit.engine import run
 from audit.errors import UsageError
@@ -14,7 +14,7 @@ from audit.footprint import Footprint
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
-from audit.promise import promise_of
+from audit.promise import as_pairs, promise_of
 from audit.record import CaseResult
 from audit.registry import as_mechanism, battery, proposer
 from audit.rounds import column_of
@@ -24,8 +24,8 @@ from audit.workers import Workers
 def examine(
     mechanism: Any,
     *,
-    claim: AnyClaim | None = None,
-    pairs: Sequence[Pair] = (),
+    claim: AnyClaim | str | None = None,
+    pairs: Sequence[Pair | tuple[Any, Any]] = (),
     domain: Domain | None = None,
     trials: int = 20_000,
     alpha: float = 1e-3,
@@ -44,8 +44,9 @@ def examine(
     Args:
         mechanism: A `Mechanism`; a function ``f(data, rng)`` of one trial returning anything, or
             ``f(data, n, rng)`` with `batched`; or a policy, its class or a factory.
-        claim: What it promises; a mechanism's own claim when omitted.
-        pairs: Neighbouring inputs; a mechanism's own when omitted. Scouting picks the worst.
+        claim: What it promises, or its text such as ``eps=1``; a mechanism's own when omitted.
+        pairs: Neighbouring inputs, pairs or ``(left, right)``; a mechanism's own when omitted.
+            Scouting picks the worst.
         domain: Where to look for more pairs; a mechanism's own when omitted.
         trials: Mechanism runs in all, scouting included.
         alpha: Probability that the certified bound exceeds the true epsilon.
@@ -65,8 +66,10 @@ def examine(
     Raises:
         UsageError: For a missing claim, no pair, a setting out of range, or too little memory.
     """
-    chosen = _chosen(mechanism, claim, tuple(pairs), view, batched=batched)
-    promised = claim or chosen.claim
+    stated = parse_claim(claim) if isinstance(claim, str) else claim
+    given = as_pairs(pairs, stated.relation if stated else "declared")
+    chosen = _chosen(mechanism, stated, given, view, batched=batched)
+    promised = stated or chosen.claim
     if promised is None:
         raise UsageError("claim: the mechanism states none; give claim=audit.PureDp(epsilon=1.0)")
     name = getattr(mechanism, "__name__", None) or _name_of(chosen)
@@ -76,7 +79,7 @@ def examine(
         mechanism=chosen,
         claim=promised,
         attacks=battery(attacks),
-        pairs=tuple(pairs),
+        pairs=given,
         domain=domain,
         proposer=proposer(),
         view=view,

@@ -63,7 +63,13 @@ def game_of(mechanism: Mechanism, canaries: int, name: str) -> Game:
             "canary_scores(views, left, right), which --one-run needs; it has not. Audit it with "
             "many runs, or add both"
         )
-    left, right = offered(canaries)
+    try:
+        left, right = offered(canaries)
+    except Exception as error:  # noqa: BLE001  (user code)
+        raise UsageError(
+            f"case {name!r}: expected canaries({canaries}) to return two inputs; it ended in "
+            f"{type(error).__name__}: {error}"
+        ) from None
     positions = differing_positions(left, right)
     if positions is None or len(positions) != canaries:
         found = "no common leading axis" if positions is None else f"{len(positions)}"
@@ -103,7 +109,10 @@ def play_once(
 def _scores(mechanism: Mechanism, game: Game, views: Views) -> Floats:
     score = capability(mechanism, "canary_scores")
     grid = Grid({name: _own_step(column[0]) for name, column in views.columns.items()})
-    scores = np.asarray(score(grid.apply(views), game.left, game.right), dtype=float)
+    try:
+        scores = np.asarray(score(grid.apply(views), game.left, game.right), dtype=float)
+    except Exception as error:  # noqa: BLE001  (user code)
+        raise MechanismError(f"canary_scores ended in {type(error).__name__}: {error}") from None
     if scores.shape != (len(game.positions),) or np.isnan(scores).any():
         raise MechanismError(
             f"canary_scores returned shape {scores.shape}, expected one number for each of the "

@@ -12,10 +12,12 @@ import datetime as dt
 import hashlib
 import platform
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,12 +25,13 @@ import numpy as np
 from joblib import delayed, effective_n_jobs
 
 from audit.blocklog import BlockLog
-from audit.errors import MechanismError
+from audit.errors import MechanismError, UsageError
 from audit.evidence import Counts, Evidence
 from audit.execution import Environment, Execution
 from audit.fingerprint import fingerprint
 from audit.freeze import Frozen
 from audit.judge import crossing, failed, judge
+from audit.outcome import plain
 from audit.plan import Case
 from audit.record import CaseResult, Plan, Record
 from audit.scout import Scouted, scout_case
@@ -240,16 +243,29 @@ def _unseeded(scouted: Scouted) -> bool:
 def _scout_safely(position: int, case: Case, plan: Plan) -> tuple[int, Scouted | str]:
     try:
         return position, scout_case(case, plan)
-    except MechanismError as error:
-        return position, str(error)
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001  (other cases must not be lost with this one)
+        return position, _why(error)
 
 
 def _play_safely(position: int, *task: Any) -> tuple[int, dict[int, Counts] | str, float]:
     """As `play_blocks`; why not, when the mechanism cannot be played."""
     try:
         return play_blocks(position, *task)
-    except MechanismError as error:
-        return position, str(error), 0.0
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001  (other cases must not be lost with this one)
+        return position, _why(error), 0.0
+
+
+def _why(error: Exception) -> str:
+    """What ended a case, and where, unless it says so itself: a capability may raise anything."""
+    if isinstance(error, MechanismError):
+        return plain(str(error))
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}, line {last.lineno}"
+    return plain(f"{type(error).__name__} in {where}: {error}")
 
 
 def play_blocks(

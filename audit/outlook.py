@@ -10,14 +10,22 @@ from audit.record import PlannedCase
 
 _SATISFIED = 0.9
 _SURELY = 1.5
+_ENOUGH = 2_000
 
 
-def chosen(found: Sequence[Frozen], planned: PlannedCase) -> Frozen:
-    """The best forecast; where none refutes, a bet that may be expected to, on few sure trials."""
+def chosen(found: Sequence[Frozen], planned: PlannedCase, *, last: bool) -> Frozen:
+    """The best forecast; where none refutes, a bet that may be expected to, on few sure trials.
+
+    Args:
+        found: The candidates.
+        planned: The case's plan.
+        last: Whether this is the last choice: the growth of a bet needs all of scouting, and no
+            small one, to be told from luck.
+    """
     best, surest = choose(found), max(found, key=lambda frozen: frozen.growth)
     wealth = surest.growth * sum(planned.blocks)
     wins = best.forecast <= 1 and wealth > -_SURELY * math.log(planned.shares.betting)
-    return surest if wins else best
+    return surest if wins and last and planned.scouting >= _ENOUGH else best
 
 
 def has_room(found: Sequence[Frozen]) -> bool:

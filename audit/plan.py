@@ -17,6 +17,7 @@ from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.pair import Pair
+from audit.promise import own_pairs
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role, Shares
 from audit.threats import in_scope
@@ -172,7 +173,9 @@ def make_plan(requests: Sequence[Request], settings: Settings) -> tuple[Plan, tu
 
 def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
     domain = request.domain or capability(request.mechanism, "domain")
-    pairs = request.pairs or tuple(request.mechanism.pairs())
+    if not isinstance(domain, Domain | None):
+        raise UsageError(f"case {request.name!r}: expected an audit.Domain, got {domain!r}")
+    pairs = request.pairs or own_pairs(request.mechanism, request.name)
     if domain is not None and request.proposer is not None:
         relations = domain.relations(request.claim.relation)
         pairs = (*pairs, *request.proposer.propose(domain, relations, request.group))
@@ -181,7 +184,7 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
             f"case {request.name!r}: no pair of neighbouring inputs; give --pair LEFT RIGHT or "
             "--domain JSON, or let pairs() return at least one"
         )
-    _require_relation(request, pairs)
+    _require_neighbours(request, pairs)
     trials = request.trials or settings.trials
     require_trials(trials, f"case {request.name!r}: trials")
     if not request.claim.points():
@@ -214,10 +217,16 @@ def _plan_case(request: Request, settings: Settings, alpha: float) -> Case:
     return Case(planned, request.mechanism, pairs, request.attacks, domain, request.proposer)
 
 
-def _require_relation(request: Request, pairs: Sequence[Pair]) -> None:
-    """A pair of another relation cannot refute the claim; 'declared' vouches for itself."""
+def _require_neighbours(request: Request, pairs: Sequence[Pair]) -> None:
+    """Equal inputs, or those of another relation, cannot refute; 'declared' vouches for itself."""
     promised = request.claim.relation
     for pair in pairs:
+        if pair.alike and request.role != "null":
+            raise UsageError(
+                f"case {request.name!r}: expected two inputs that differ, but those of pair "
+                f"{pair.label or pair.position!r} are the same. Change a record of one; if it was "
+                "changed in place, copy the input first"
+            )
         if pair.records > request.group:
             raise UsageError(
                 f"case {request.name!r}: pair {pair.label or pair.position!r} may differ in "

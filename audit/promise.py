@@ -7,14 +7,14 @@ def noisy(data, rng):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
 from audit.claim import AnyClaim, parse_claim
-from audit.errors import UsageError
+from audit.errors import AuditError, UsageError
 from audit.pair import Pair
 
 _PLACE = "__audit_promise__"
@@ -61,7 +61,7 @@ def claims(
     given = {name: value for name, value in context.items() if value}
     stated = parse_claim(claim) if isinstance(claim, str) else claim
     stated = msgspec.structs.replace(stated, **given)
-    inputs = tuple(_pair(pair, i, stated.relation) for i, pair in enumerate(pairs))
+    inputs = as_pairs(pairs, stated.relation)
 
     def decorate(decorated: Decorated) -> Decorated:
         sourced = stated.source or f"{_name(decorated, '__module__')}:{_name(decorated)}"
@@ -84,13 +84,69 @@ def promise_of(found: Any) -> Promise | None:
     return promise if isinstance(promise, Promise) else None
 
 
+def as_pairs(pairs: Iterable[Any], relation: str = "declared") -> tuple[Pair, ...]:
+    """Pairs, of which some may be given as ``(left, right)``.
+
+    Args:
+        pairs: The pairs.
+        relation: Neighbour relation of those that state none.
+
+    Raises:
+        UsageError: For anything that is no pair.
+    """
+    return tuple(_pair(pair, i, relation) for i, pair in enumerate(pairs))
+
+
+def own_pairs(mechanism: Any, name: str) -> tuple[Pair, ...]:
+    """The pairs of a mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        name: What it is called, for errors.
+
+    Raises:
+        UsageError: When ``pairs()`` raises, or returns anything else.
+    """
+    try:
+        return as_pairs(mechanism.pairs())
+    except AuditError:
+        raise
+    except Exception as error:  # noqa: BLE001  (user code)
+        raise UsageError(
+            f"case {name!r}: expected pairs() to return neighbouring inputs, such as "
+            f"[audit.Pair(left, right)]; it ended in {type(error).__name__}: {error}"
+        ) from None
+
+
+def own_claim(mechanism: Any, name: str) -> AnyClaim | None:
+    """The claim of a mechanism; None when it promises nothing.
+
+    Args:
+        mechanism: The mechanism.
+        name: What it is called, for errors.
+
+    Raises:
+        UsageError: When it cannot be read, or is no claim.
+    """
+    try:
+        claim = mechanism.claim
+    except Exception as error:  # noqa: BLE001  (user code)
+        claim = error
+    if claim is None or isinstance(claim, AnyClaim):
+        return claim
+    raise UsageError(
+        f"target {name!r}: expected its claim to be one such as audit.PureDp(epsilon=1.0), or "
+        f"None; got {claim!r}"
+    )
+
+
 def _pair(pair: Any, i: int, relation: str) -> Pair:
     if isinstance(pair, Pair):
         return pair
     try:
         left, right = pair
     except (TypeError, ValueError):
-        raise UsageError(f"claims: expected pairs (left, right), got {pair!r}") from None
+        raise UsageError(f"pairs: expected audit.Pair(left, right), got {pair!r}") from None
     return Pair(left, right, f"given {i + 1}", relation)
 
 

@@ -31,7 +31,7 @@ from audit.limits import Limits
 from audit.mechanism import FunctionMechanism, Mechanism, Played
 from audit.onebyone import OneByOne
 from audit.pair import Pair
-from audit.promise import promise_of
+from audit.promise import own_claim, promise_of
 from audit.remote import PREFIX, remote
 from audit.rounds import column_of, standard_pairs
 from audit.sweep import settled
@@ -135,8 +135,10 @@ def _build(target: str, parameters: Mapping[str, float]) -> Any:
 
 def _import(target: str) -> Any:
     module, _, attr = target.partition(":")
-    if not module or not attr:
+    if not module or not attr or module.endswith(".py"):
         near = difflib.get_close_matches(target, catalogue(), n=3, cutoff=0.5)
+        if module.endswith(".py"):
+            near = [f"{Path(module).stem}:{attr or 'FUNCTION'}"]
         hint = f"did you mean {', '.join(near)}? " if near else ""
         raise UsageError(
             f"target {target!r}: expected a catalogue name, module:attr or exec:COMMAND; {hint}"
@@ -194,6 +196,7 @@ def as_mechanism(
         found = _construct(found, target)
     if _has(found, "run", "pairs"):
         mechanism: Mechanism = found
+        own_claim(mechanism, target)
         return mechanism
     if callable(found):
         return _from_function(found, target, claim, pairs, column)

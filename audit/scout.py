@@ -164,7 +164,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
             with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest double
                 _fit_all(case, track, budget, plan.seed, last=stage == len(STAGES) - 1)
         spent += 2 * per_side * len(tracks)
-        frozen = chosen([track.best for track in tracks if track.best], planned)
+        bests = [track.best for track in tracks if track.best]
+        frozen = chosen(bests, planned, last=stage == len(STAGES) - 1)
         if plan.early_stop and in_plain_sight(frozen, planned, spent):
             break
     _require_inputs_kept(case, given)
@@ -298,7 +299,7 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
         found.append(freeze(track.game, attack, scorer, *kept, budget, track.index))
     if not found:
         raise MechanismError(f"case {case.planned.name!r}: no attack of the battery applies")
-    track.best = chosen(found, case.planned)
+    track.best = chosen(found, case.planned, last=last)
     ranked = sorted(found, key=lambda f: (f.forecast, f.strength), reverse=True)
     track.dropped |= {
         frozen.choice.attack for frozen in ranked[_KEPT_ATTACKS:] if frozen.growth < 0

@@ -40,6 +40,12 @@ REFUSED = {
     "alpha of 0.5": ((*NOISY, "--alpha", "0.5"), "probability in (0, 0.5)"),
     "alpha NaN": ((*NOISY, "--alpha", "nan"), "probability in (0, 0.5)"),
     "negative seed": ((*NOISY, "--seed", "-1"), "integer >= 0"),
+    "equal inputs": (
+        (target("noisy"), "--claim", "eps=1", "--pair", "[0, 1]", "[0, 1]"),
+        "two inputs that differ",
+    ),
+    "a file for a module": (("mine.py:noisy", *GIVEN), "did you mean mine:noisy?"),
+    "a file alone": (("./mine.py", *GIVEN), "did you mean mine:FUNCTION?"),
     "a builtin": (("builtins:max", *GIVEN), "cannot see what it takes"),
     "an async function": ((target("later"), *GIVEN), "asyncio.run"),
     "no jobs": ((*NOISY, "--jobs", "0"), "jobs 0"),

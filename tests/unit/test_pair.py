@@ -88,3 +88,26 @@ def test_add_remove_refuses_other_changes(left: Any, right: Any) -> None:
 def test_unknown_relations_are_refused() -> None:
     with pytest.raises(UsageError, match="expected a relation"):
         Pair(0, 1, relation="neighbours")
+
+
+class Opaque:
+    """An input that no text can show."""
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "alike"),
+    [
+        ([0, 1], [0, 1], True),
+        (np.zeros(3), [0.0, 0.0, 0.0], True),
+        ({"a": [1], "k": 1}, {"a": [1], "k": 2}, False),
+        (0, 1, False),
+        (Opaque(), Opaque(), False),
+    ],
+)
+def test_equal_inputs_are_known(left, right, alike):
+    assert Pair(left, right).alike == alike
+
+
+def test_an_input_that_was_changed_in_place_is_equal_to_itself():
+    data = Opaque()
+    assert Pair(data, data).alike
