@@ -129,7 +129,7 @@ def own_claim(mechanism: Any, name: str) -> AnyClaim | None:
         UsageError: When it cannot be read, or is no claim.
     """
     try:
-        claim = mechanism.claim
+        claim = getattr(mechanism, "claim", None)
     except Exception as error:  # noqa: BLE001  (user code)
         claim = error
     if claim is None or isinstance(claim, AnyClaim):
