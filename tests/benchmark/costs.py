@@ -6,10 +6,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -158,18 +158,41 @@ def parts() -> dict[str, float]:
     return watch.seconds
 
 
-def two_cores(folder: Path) -> dict[str, tuple[float, float]]:
-    """CPU and wall seconds of a campaign: in one process, in two workers, and twice at a time.
+CAMPAIGNS = {
+    "bandits and sums in blocks, 3,000,000 trials a case": (
+        *("bandits/batched-exp3n", "bandits/ftrl-tree", "pricing/private-cov-gdp"),
+        *("--trials", "3000000"),
+    ),
+    "functions of one trial, 500,000 trials a case": (
+        *(f"tests.data.targets:{name}" for name in ("noisy", "slow", "word", "mapping")),
+        *("--claim", "eps=1", "--pair", "0.0", "1.0", "--trials", "500000"),
+    ),
+}
 
-    Two runs that know nothing of each other show what the second core of this machine is worth.
+
+@dataclass(frozen=True)
+class Cores:
+    """A campaign on one core and on two.
+
+    Attributes:
+        one: CPU and wall seconds in one process.
+        two: The same in two worker processes.
+        apart: Wall seconds of two such runs at a time that know nothing of each other.
     """
-    cases = ("bandits/batched-exp3n", "bandits/ftrl-tree", "pricing/private-cov-gdp")
-    words = ("-m", "audit", "run", *cases, "--no-early-stop", "--trials", "3000000", "--jobs")
 
-    def campaign(name: str, jobs: str) -> tuple[float, float]:
-        return child(*words, jobs, "--out", str(folder / name))[1:]
+    one: tuple[float, float]
+    two: tuple[float, float]
+    apart: float
+
+
+def two_cores(campaign: Sequence[str], folder: Path) -> Cores:
+    """What two cores are worth to a campaign, and what they could be worth at most."""
+
+    def played(name: str, jobs: str) -> tuple[float, float]:
+        words = ("-m", "audit", "run", *campaign, "--no-early-stop", "--jobs", jobs)
+        return child(*words, "--out", str(folder / name))[1:]
 
     with ThreadPoolExecutor(2) as pair:
-        alone, workers = campaign("alone", "1"), campaign("workers", "2")
-        twice = list(pair.map(campaign, ("left", "right"), ("1", "1")))
-    return {"alone": alone, "workers": workers, "twice": (0.0, max(wall for _, wall in twice))}
+        one, two = played("one", "1"), played("two", "2")
+        apart = list(pair.map(played, ("left", "right"), ("1", "1")))
+    return Cores(one, two, max(wall for _, wall in apart))
