@@ -270,7 +270,10 @@ def _knows_density(request: Request) -> bool:
 
 
 def _smallest_block(mechanism: Mechanism) -> int:
-    return max(8, int(getattr(mechanism, "smallest_block", 8)))
+    least = getattr(mechanism, "smallest_block", 8)
+    if not isinstance(least, int | np.integer):
+        raise UsageError(f"smallest_block: expected a number of trials, got {least!r}")
+    return max(8, int(least))
 
 
 def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> int:

@@ -47,6 +47,10 @@ class DomainInWords(Noisy):
     domain = "numbers"
 
 
+class BlockInWords(Noisy):
+    smallest_block = "large"
+
+
 @pytest.mark.parametrize(
     ("made", "told"),
     [
@@ -55,6 +59,7 @@ class DomainInWords(Noisy):
         (ClaimInWords, "got 'eps=1'"),
         (ClaimRaises, "no epsilon"),
         (DomainInWords, r"an audit\.Domain"),
+        (BlockInWords, "a number of trials, got 'large'"),
     ],
 )
 def test_a_statement_that_cannot_be_read_is_bad_input(made, told):
