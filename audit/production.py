@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from audit.budget import block_sizes, divide, scouting_trials
 from audit.canaries import rounded_scores
 from audit.claim import AnyClaim, PureDp, parse_claim
 from audit.documents import parse_format, render_all
@@ -22,7 +23,7 @@ from audit.onerun_judge import (
     testify_from_counts,
 )
 from audit.onerun_power import Design, plan_one_run, posterior_reach
-from audit.plan import Settings, block_sizes, divide, scouting_trials
+from audit.plan import Settings
 from audit.power import could_have_caught
 from audit.record import CaseResult, Plan, PlannedCase, Shares
 from audit.scores import (

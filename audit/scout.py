@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from audit.attack import Game
+from audit.budget import FEWEST_A_SIDE, contract_size, pairs_by_stage
 from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
 from audit.errors import MechanismError
@@ -26,7 +27,7 @@ from audit.mechanism import CHANGES_ITS_INPUT, FAILURES, capability
 from audit.memory import repeats_its_answer
 from audit.outcome import plain, raised
 from audit.outlook import chosen, has_room, in_plain_sight
-from audit.plan import FEWEST_A_SIDE, Case, contract_size, pairs_by_stage, pasted_pair
+from audit.plan import Case, pasted_pair
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
 from audit.replay import event_of

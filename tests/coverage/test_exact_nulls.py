@@ -18,13 +18,14 @@ from scipy import special, stats
 import audit
 from algorithms.calibration import Gaussian, Laplace
 from audit import streams
+from audit.budget import divide
 from audit.certificate import calibration_log_wealth, certified_epsilon
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, PureDp, RenyiDp, ZeroConcentratedDp
 from audit.engine import play_blocks
 from audit.measured import _anytime_upper
 from audit.mechanism import FunctionMechanism
 from audit.onerun_judge import one_run_shares
-from audit.plan import Request, Settings, divide, make_plan
+from audit.plan import Request, Settings, make_plan
 from audit.ranksum import rank_sum_mu
 from audit.registry import battery, proposer
 from audit.scout import scout_case

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from audit.budget import block_sizes
 from audit.dispersion import _tail, blocks_agree, quadratic_tail
 from audit.evidence import Evidence
-from audit.plan import block_sizes
 
 POSTERIOR = (0.2, 0.8)
 

@@ -10,9 +10,9 @@ from joblib import delayed
 
 import audit
 from audit import footprint
+from audit.budget import scouting_trials
 from audit.errors import UsageError
 from audit.footprint import Footprint, peak
-from audit.plan import scouting_trials
 from audit.workers import Workers
 from tests.cli.console import environment
 

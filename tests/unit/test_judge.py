@@ -9,13 +9,14 @@ from scipy import special
 
 from algorithms.calibration import Gaussian, Laplace
 from audit import bounds
+from audit.budget import block_sizes
 from audit.claim import AnyClaim, ApproxDp, GaussianDp, PureDp
 from audit.errors import UsageError
 from audit.evidence import Evidence
 from audit.judge import crossing, failed, fixed_epsilon, judge
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
-from audit.plan import Request, Settings, block_sizes, make_plan
+from audit.plan import Request, Settings, make_plan
 from audit.record import CaseResult, Choice, Plan, PlannedCase
 from audit.result import right_and_wrong
 
