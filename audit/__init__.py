@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         PureDp,
         RenyiDp,
         ZeroConcentratedDp,
-        parse_claim,
     )
+    from audit.claim_text import parse_claim
     from audit.domain import Domain
     from audit.errors import AuditError, MechanismError, UsageError
     from audit.evidence import Evidence
@@ -46,8 +46,8 @@ _HOMES = {
         "PureDp",
         "RenyiDp",
         "ZeroConcentratedDp",
-        "parse_claim",
     ),
+    "audit.claim_text": ("parse_claim",),
     "audit.domain": ("Domain",),
     "audit.errors": ("AuditError", "MechanismError", "UsageError"),
     "audit.evidence": ("Evidence",),

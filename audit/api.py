@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from audit.claim import AnyClaim, parse_claim
+from audit.claim import AnyClaim
+from audit.claim_text import parse_claim
 from audit.domain import Domain
 from audit.engine import run
 from audit.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from audit.claim import AnyClaim, GaussianDp
+from audit.claim import AnyClaim, GaussianDp, RenyiClaim
 from audit.planned import Shares
 
 _SCOUT_SHARE = 0.25
@@ -22,14 +22,14 @@ def divide(alpha: float, claim: AnyClaim, *, white_box: bool) -> Shares:
     """Divide a case's error budget over the tests that it will take.
 
     Half goes to the betting test, nearly all of the rest to the fixed-size test; the profile at
-    other deltas, and in a white-box case certificate and calibration, get a fortieth each. For
-    Gaussian claims the test of mu is the strongest one: it gets two thirds, and betting a fifth.
+    other deltas, and in a white-box case certificate and calibration, get a fortieth each. Where a
+    claim has a parameter of its own, the test of it is the strongest one: it gets two thirds for
+    mu, half for Renyi divergences, and betting a fifth.
     """
     extra = 0.025 * alpha if white_box else 0.0
     profile = 0.025 * alpha
-    gaussian = isinstance(claim, GaussianDp)
-    betting = alpha * (0.2 if gaussian else 0.5)
-    parameter = alpha * 0.67 if gaussian else 0.0
+    betting = alpha * (0.5 if claim.parameter is None else 0.2)
+    parameter = alpha * _parameter_share(claim)
     fixed = alpha - betting - parameter - 2 * extra - profile
     return Shares(
         betting=betting,
@@ -39,6 +39,12 @@ def divide(alpha: float, claim: AnyClaim, *, white_box: bool) -> Shares:
         certificate=extra,
         calibration=extra,
     )
+
+
+def _parameter_share(claim: AnyClaim) -> float:
+    if isinstance(claim, GaussianDp):
+        return 0.67
+    return 0.5 if isinstance(claim, RenyiClaim) else 0.0
 
 
 def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from audit.attack import Attack
-from audit.claim import RELATIONS, AnyClaim, parse_claim
+from audit.claim import RELATIONS, AnyClaim
+from audit.claim_text import parse_claim
 from audit.config import CaseConfig
 from audit.domain import parse_domain
 from audit.errors import UsageError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -40,6 +40,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     relation: str = "declared"
     unit: str = "event"
     source: str = ""
+
+    symbol: ClassVar[str] = "epsilon"
+
+    @property
+    def parameter(self) -> float | None:
+        """The claim's own parameter, where it promises more than a point of a profile."""
+        return None
 
     def delta_at(self, epsilon: float) -> float:
         """Privacy profile: the smallest delta promised at `epsilon` >= 0."""
@@ -170,8 +177,15 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
 
     mu: float
 
+    symbol: ClassVar[str] = "mu"
+
     def __post_init__(self) -> None:
         _require_positive(mu=self.mu)
+
+    @property
+    def parameter(self) -> float:
+        """The claimed mu."""
+        return self.mu
 
     def delta_at(self, epsilon: float) -> float:
         """``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` (Balle and Wang 2018, Theorem 8)."""
@@ -197,15 +211,31 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
 class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
     """rho-zero-concentrated differential privacy (Bun and Steinke 2016).
 
-    Audited through its conversion to (epsilon, delta) (Canonne, Kamath and Steinke 2020,
-    Proposition 12, minimised over a fine grid of orders): a refutation is valid, the conversion
-    costs some power.
+    Its profile is the conversion to (epsilon, delta) of Canonne, Kamath and Steinke (2020,
+    Proposition 12), minimised over a fine grid of orders, which gives away much of the claim; so
+    its Renyi divergences are audited as well (`audit.renyi`).
     """
 
     rho: float
 
+    symbol: ClassVar[str] = "rho"
+    largest_order: ClassVar[float] = math.inf
+
     def __post_init__(self) -> None:
         _require_positive(rho=self.rho)
+
+    @property
+    def parameter(self) -> float:
+        """The claimed rho."""
+        return self.rho
+
+    def divergence_at(self, order: float) -> float:
+        """Largest Renyi divergence of an order above 1 that the claim allows."""
+        return self.rho * order
+
+    def parameter_at(self, order: float, divergence: float) -> float:
+        """The smallest rho that allows a Renyi divergence of an order."""
+        return divergence / order
 
     def group(self, records: int) -> ZeroConcentratedDp:
         """``records^2 * rho`` (Bun and Steinke 2016, Proposition 1.9)."""
@@ -226,10 +256,30 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
     order: float
     epsilon: float
 
+    symbol: ClassVar[str] = "Renyi epsilon"
+
     def __post_init__(self) -> None:
         _require_positive(epsilon=self.epsilon)
         if not self.order > 1:
             raise UsageError(f"claim: expected a Renyi order > 1, got order={self.order!r}")
+
+    @property
+    def parameter(self) -> float:
+        """The epsilon of its order."""
+        return self.epsilon
+
+    @property
+    def largest_order(self) -> float:
+        """The claim's own order; divergences of smaller ones are no larger."""
+        return self.order
+
+    def divergence_at(self, order: float) -> float:
+        """Largest Renyi divergence of an order that the claim allows; none above its own."""
+        return self.epsilon if order <= self.order else math.inf
+
+    def parameter_at(self, order: float, divergence: float) -> float:
+        """The smallest epsilon that allows a Renyi divergence of an order up to the claim's."""
+        return divergence if order <= self.order else 0.0
 
     def group(self, records: int) -> RenyiDp:
         """``(order / 2^c, 3^c epsilon)`` for the next 2^c records (Mironov 2017, Proposition 2)."""
@@ -249,48 +299,7 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
 
 
 AnyClaim = PureDp | ApproxDp | GaussianDp | ZeroConcentratedDp | RenyiDp
-
-_KEYS: dict[frozenset[str], Any] = {
-    frozenset({"epsilon"}): PureDp,
-    frozenset({"epsilon", "delta"}): ApproxDp,
-    frozenset({"mu"}): GaussianDp,
-    frozenset({"rho"}): ZeroConcentratedDp,
-    frozenset({"order", "epsilon"}): RenyiDp,
-}
-
-
-def parse_claim(text: str, **context: str) -> AnyClaim:
-    """Read a claim such as ``eps=1,delta=1e-6``, ``mu=.5``, ``rho=.1`` or ``order=8,eps=1``.
-
-    Args:
-        text: Comma-separated ``name=number`` parts; ``eps`` abbreviates ``epsilon``.
-        **context: ``view``, ``relation``, ``unit``, ``source``.
-
-    Raises:
-        UsageError: For an unknown name, a missing or bad number, or an unknown combination.
-    """
-    values: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, number = (piece.strip() for piece in part.partition("="))
-        name = "epsilon" if name == "eps" else name
-        if name in values:
-            raise UsageError(f"claim {text!r}: {name} is given twice")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            raise UsageError(f"claim {text!r}: expected name=number, got {part!r}") from None
-    kind = _KEYS.get(frozenset(values))
-    if kind is None:
-        raise UsageError(
-            f"claim {text!r}: expected eps=, or eps= and delta=, mu=, rho=, or order= and eps=;"
-            f" got {', '.join(sorted(values))}"
-        )
-    if values.get("delta") == 0:
-        del values["delta"]
-        kind = PureDp
-    arguments: dict[str, Any] = {**values, **context}
-    claim: AnyClaim = kind(**arguments)
-    return claim
+RenyiClaim = ZeroConcentratedDp | RenyiDp
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -84,7 +84,7 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
     pair = choice.pair_of(planned)
     bound = f"epsilon >= {_above(result.epsilon_lower, choice.epsilon)} at delta {result.delta:g}"
     if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
-        bound = f"mu >= {result.parameter_lower:.4g}"
+        bound = f"{result.claim.symbol} >= {result.parameter_lower:.4g}"
     allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
     return (
         f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "

@@ -21,6 +21,7 @@ from audit.evidence import Counts, tabulate
 from audit.posterior import Posterior, Sample, largest_of, posteriors_of
 from audit.quantise import round_scores
 from audit.record import Choice, Test
+from audit.renyi import Belief
 from audit.view import Floats, Views, concatenate
 
 _ENOUGH_GUESSES = 150
@@ -42,6 +43,7 @@ class Frozen:
         noise: Standard error of the forecast.
         strength: Standard deviations by which honest guesses beat a coin.
         growth: Expected log-wealth per testifying trial against the claim.
+        belief: What a bet against Renyi divergences may go by.
         game: The game it was scouted on.
     """
 
@@ -52,6 +54,7 @@ class Frozen:
     noise: float
     strength: float
     growth: float
+    belief: Belief
     game: Game
 
     def tabulate(self, left: Views, right: Views, order: np.random.Generator) -> Counts:
@@ -117,9 +120,10 @@ def freeze(
     scores = [round_scores(side, largest) for side in raw]
     sample = Sample.of(scores[0], scores[1], largest)
     exact = bool(getattr(scorer, "log_odds", False))
+    posteriors = posteriors_of(sample, exact=exact)
     rules = [
         _best_rule(sample, posterior, point, budget)
-        for posterior in posteriors_of(sample, exact=exact)
+        for posterior in posteriors
         for point in budget.claim.points()
     ]
     rule = _best_of(rules)
@@ -137,7 +141,27 @@ def freeze(
         forecast=rule.margin * rule.epsilon,
     )
     growth = _growth(sample.folds, rule.posterior.honest, rule.epsilon, rule.delta)
-    return Frozen(choice, scorer, largest, rule.margin, rule.noise, rule.strength, growth, game)
+    return Frozen(
+        choice=choice,
+        scorer=scorer,
+        largest=largest,
+        forecast=rule.margin,
+        noise=rule.noise,
+        strength=rule.strength,
+        growth=growth,
+        belief=_belief(sample, posteriors[0]),
+        game=game,
+    )
+
+
+def _belief(sample: Sample, posterior: Posterior) -> Belief:
+    """By the most trusted posterior; one that was free to fit is judged on the other folds."""
+    final = posterior.final
+    if posterior.smooth:
+        pooled = sample.total.sum(axis=0)
+        return Belief(np.stack([pooled * final, pooled * (1 - final)]), final, final)
+    folds = np.moveaxis(sample.folds, 1, 0).astype(float)
+    return Belief(folds.reshape(2, -1), posterior.honest.ravel(), final)
 
 
 def _require_rowwise(scorer: Scorer, views: Views, scores: Floats, name: str) -> None:

@@ -2,7 +2,8 @@
 
 A pure function of plan, choice and counts. The error budget of a case is split in the plan: half
 for the betting test, which may be looked at after every block, half for one fixed-size test of
-all blocks. For Gaussian claims the fixed half is shared by the test of mu and the test of epsilon.
+all blocks. A claim with a parameter of its own has most of the budget for the test of that: of mu
+when all blocks are in, of Renyi divergences after every block.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from audit import bounds
-from audit.claim import GaussianDp
+from audit.claim import GaussianDp, RenyiClaim
 from audit.dispersion import blocks_agree
 from audit.evidence import Counts, Evidence
 from audit.findings import disagreement, promise_broken, with_findings
 from audit.measured import log_odds, log_odds_upper
-from audit.power import could_have_caught, gaussian_reach, smallest
+from audit.power import could_have_caught, gaussian_reach, renyi_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import (
     CaseResult,
@@ -30,6 +31,7 @@ from audit.record import (
     Verdict,
     finite,
 )
+from audit.renyi import renyi_divergence, renyi_log_wealth
 from audit.result import right_and_wrong
 from audit.streams import case_key
 
@@ -38,16 +40,28 @@ PROFILE_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 
 def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | None:
-    """Number of leading blocks after which the betting test refutes the claim, if any."""
+    """Number of leading blocks after which a betting test refutes the claim, if any."""
     prefixes = evidence.prefixes()
     if len(prefixes) == 0:
         return None
     wealth = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
-    over = np.flatnonzero(wealth >= -math.log(planned.shares.betting))
-    for block in over:
-        if _anytime(planned, choice, prefixes[: block + 1]) > choice.epsilon:
+    over = set(np.flatnonzero(wealth >= -math.log(planned.shares.betting)).tolist())
+    for block in sorted(over | _renyi_crossings(planned, choice, prefixes)):
+        leading = prefixes[: block + 1]
+        lower = _anytime(planned, choice, leading) if block in over else 0.0
+        if refutes(planned, choice, lower, _renyi_parameter(planned, choice, leading)):
             return int(block) + 1
     return None
+
+
+def _renyi_crossings(planned: PlannedCase, choice: Choice, prefixes: Counts) -> set[int]:
+    """Blocks after which the bet against the claim's Renyi divergence has won enough."""
+    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.parameter
+    if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
+        return set()
+    allowed = claim.divergence_at(bet.order)
+    wealth = renyi_log_wealth(prefixes, bet, allowed)
+    return set(np.flatnonzero(wealth >= -math.log(alpha)).tolist())
 
 
 def judge(
@@ -125,6 +139,10 @@ def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float
         families["gaussian noise"] = gaussian_reach(
             planned.claim.mu, delta, trials, planned.shares.parameter
         )
+    elif isinstance(planned.claim, RenyiClaim) and planned.shares.parameter > 0:
+        by_bet = renyi_reach(planned.claim, delta, trials, planned.shares.parameter)
+        generic = families.get("gaussian noise")
+        families["gaussian noise"] = smallest({"by the point": generic, "by the bet": by_bet})
     return families
 
 
@@ -159,15 +177,15 @@ def _certify(
     planned: PlannedCase, choice: Choice, evidence: Evidence, *, stopped: bool
 ) -> tuple[float, float | None, tuple[tuple[float, float], ...]]:
     anytime = _anytime(planned, choice, evidence.prefixes())
+    parameter = _renyi_parameter(planned, choice, evidence.prefixes())
     if stopped:
-        return anytime, None, ((choice.delta, anytime),)
+        return anytime, parameter, ((choice.delta, anytime),)
     total, trials, shares = evidence.total, evidence.trials, planned.shares
     lower = max(anytime, fixed_epsilon(choice, total, shares.fixed, choice.delta, trials))
     others = [d for d in PROFILE_DELTAS if d != choice.delta]
     each = shares.profile / len(others)
     profile = {d: fixed_epsilon(choice, total, each, d, trials) for d in others}
     profile[choice.delta] = lower
-    parameter = None
     if isinstance(planned.claim, GaussianDp):
         parameter = certified_mu(choice, total, shares.parameter, case_key(planned.name))
     return lower, parameter, tuple(sorted(profile.items()))
@@ -180,6 +198,15 @@ def certified_mu(choice: Choice, total: Counts, alpha: float, seed: int) -> floa
         return bounds.gaussian_mu_lower(right, int(total.sum()), alpha)
     order = np.argsort(choice.posterior, kind="stable")
     return rank_sum_mu(total[0][order], total[1][order], alpha, seed)
+
+
+def _renyi_parameter(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float | None:
+    """Certified parameter of a claim about Renyi divergences; None for other claims."""
+    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.parameter
+    if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
+        return None
+    divergence = renyi_divergence(prefixes, bet, alpha)
+    return claim.parameter_at(bet.order, divergence)
 
 
 def _anytime(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float:
@@ -227,9 +254,9 @@ def _verdict(
 
 
 def refutes(planned: PlannedCase, choice: Choice, lower: float, parameter: float | None) -> bool:
-    """Whether a certified epsilon, or a certified mu of a Gaussian claim, exceeds the claim."""
-    claim = planned.claim
-    above = isinstance(claim, GaussianDp) and parameter is not None and parameter > claim.mu
+    """Whether a certified epsilon, or a certified parameter of its own, exceeds the claim."""
+    claimed = planned.claim.parameter
+    above = claimed is not None and parameter is not None and parameter > claimed
     return lower > choice.epsilon or above
 
 

@@ -41,7 +41,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
         betting: The betting test, which may be looked at after every block.
         fixed: The fixed-size test of epsilon.
         profile: The fixed-size tests at other deltas, together.
-        parameter: The fixed-size test of the claim's own parameter (mu).
+        parameter: The test of the claim's own parameter (mu, rho, an epsilon of Renyi).
         certificate: The white-box certificate.
         calibration: The test whether the code draws from the stated density.
     """

@@ -23,9 +23,11 @@ from audit.bounds import (
     gaussian_mu_lower,
     revealed_allowance,
 )
-from audit.claim import GaussianDp, gaussian_mu
+from audit.claim import GaussianDp, RenyiClaim, gaussian_mu
+from audit.renyi import gaussian_growth
 
 POWER = 0.8
+_HIGHEST = 1e6
 
 
 def could_have_caught(
@@ -78,6 +80,28 @@ def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float 
         return None
     truth = GaussianDp(mu=max(mu, 2 * float(special.ndtri(share))))
     return min(LARGEST_EPSILON, truth.epsilon_at(delta))
+
+
+@lru_cache(maxsize=256)
+def renyi_reach(claim: RenyiClaim, delta: float, trials: int, alpha: float) -> float | None:
+    """Smallest true epsilon at `delta` whose Gaussian mechanism the best Renyi bet refutes.
+
+    Args:
+        claim: The claim.
+        delta: Delta at which the epsilon is stated.
+        trials: Testifying trials.
+        alpha: Share of the error budget of the test.
+
+    Returns:
+        The epsilon refuted with probability 0.8, None when no mu up to 60 would be.
+    """
+
+    def power(mu: float) -> float:
+        return POWER if gaussian_growth(mu, claim).refutes(trials, alpha, POWER) else 0.0
+
+    order = min(claim.largest_order, _HIGHEST)
+    mu = _smallest(power, math.sqrt(2 * claim.divergence_at(order) / order))
+    return None if mu is None else min(LARGEST_EPSILON, GaussianDp(mu=mu).epsilon_at(delta))
 
 
 def accuracy_needed(mu: float, trials: int, alpha: float) -> float | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from audit.budget import block_sizes, divide, scouting_trials
 from audit.canaries import rounded_scores
-from audit.claim import AnyClaim, PureDp, parse_claim
+from audit.claim import AnyClaim, PureDp
+from audit.claim_text import parse_claim
 from audit.documents import parse_format, render_all
 from audit.errors import UsageError
 from audit.once import Clock

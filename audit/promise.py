@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from audit.claim import AnyClaim, parse_claim
+from audit.claim import AnyClaim
+from audit.claim_text import parse_claim
 from audit.errors import AuditError, UsageError
 from audit.pair import Pair
 

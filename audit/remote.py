@@ -20,7 +20,8 @@ import numpy as np
 
 from audit import wire
 from audit.child import Child, borrowed
-from audit.claim import RELATIONS, AnyClaim, parse_claim
+from audit.claim import RELATIONS, AnyClaim
+from audit.claim_text import parse_claim
 from audit.errors import ProcessError, UsageError
 from audit.limits import Limits
 from audit.mechanism import Played

@@ -18,6 +18,7 @@ from audit.errors import UsageError
 from audit.event import Event
 from audit.evidence import Counts, Evidence
 from audit.planned import Count, Level, PairSummary, PlannedCase, Probability, Role
+from audit.renyi import RenyiBet
 from audit.sequences import Rounds
 
 Guess = Annotated[int, msgspec.Meta(ge=-1, le=1)]
@@ -42,12 +43,14 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         delta: Its delta there.
         test: The final fixed-size test.
         ranks: Whether mu is certified from the rank sum instead of right guesses.
+        renyi: The bet against the Renyi divergences of a claim that limits them.
         forecast: Epsilon that scouting cautiously expected testimony to certify.
         played: The chosen pair in full, to be pasted.
         simple: The score as data, where it is a simple event.
 
     Raises:
-        ValueError: When there is not one posterior and one guess per bin.
+        ValueError: When there is not one posterior and one guess per bin, or the Renyi bet is on
+            other bins.
     """
 
     pair: Count
@@ -60,6 +63,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     delta: Probability
     test: Test
     ranks: bool = False
+    renyi: RenyiBet | None = None
     forecast: float = 0.0
     played: PairSummary | None = None
     simple: Event | None = None
@@ -69,6 +73,11 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 "expected one posterior and one guess per score bin and one edge fewer, got "
                 f"{len(self.posterior)}, {len(self.guess)} and {len(self.edges)}"
+            )
+        if self.renyi is not None and len(self.renyi.posterior) != len(self.posterior):
+            raise ValueError(
+                f"expected {len(self.posterior)} posteriors of the Renyi bet, one per score bin, "
+                f"got {len(self.renyi.posterior)}"
             )
         if any(low >= high for low, high in pairwise(self.edges)):
             raise ValueError("expected increasing edges")
@@ -170,8 +179,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         alpha: Confidence of this case, its share of the run's.
         estimate: Epsilon estimated from the same counts, without a guarantee; 0 without evidence.
         estimate_upper: Upper confidence limit of what this attack measures (not of the privacy).
-        parameter_lower: Certified lower bound on the claim's own parameter (mu); None when the
-            claim has none beyond epsilon.
+        parameter_lower: Certified lower bound on the claim's own parameter (mu, rho, an epsilon
+            of Renyi); None when the claim has none, or its test had not ended.
         could_have_caught: Family of alternatives to the smallest true epsilon that would have
             been refuted with probability 0.8; None where no epsilon would.
         profile: Certified ``(delta, epsilon_lower)`` at several deltas.

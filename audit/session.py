@@ -11,7 +11,7 @@ import msgspec
 from audit import baseline as baselines
 from audit.api import examine
 from audit.cases import Asked, requests_for
-from audit.claim import parse_claim
+from audit.claim_text import parse_claim
 from audit.config import CaseConfig
 from audit.engine import run
 from audit.locate import CONFIGURED

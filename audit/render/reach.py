@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from audit.claim import GaussianDp
 from audit.record import CaseResult
 from audit.render.sentences import claimed_epsilon, smallest_caught
 from audit.render.wording import number
@@ -16,8 +15,9 @@ def shares(result: CaseResult) -> dict[str, float]:
     if not claimed:
         return {}
     found = {"certified": result.epsilon_lower / claimed}
-    if isinstance(result.claim, GaussianDp) and result.parameter_lower is not None:
-        found["certified"] = max(found["certified"], result.parameter_lower / result.claim.mu)
+    own = result.claim.parameter
+    if own is not None and result.parameter_lower is not None:
+        found["certified"] = max(found["certified"], result.parameter_lower / own)
     if ladder and ladder.theorem > 0:
         if ladder.accountant is not None:
             found["accountant"] = ladder.accountant / ladder.theorem

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit.claim import GaussianDp
 from audit.record import CaseResult, Finding, Record
 from audit.render.wording import (
     NOTHING,
@@ -165,8 +164,9 @@ def certified(result: CaseResult, link: str = " of the claimed ") -> str:
     claimed = claimed_epsilon(result)
     if claimed is None:
         return NOTHING
-    if isinstance(result.claim, GaussianDp) and result.parameter_lower is not None:
-        return "mu " + link.join(side_by_side(result.parameter_lower, result.claim.mu))
+    own = result.claim.parameter
+    if own is not None and result.parameter_lower is not None:
+        return f"{result.claim.symbol} " + link.join(side_by_side(result.parameter_lower, own))
     return link.join(side_by_side(result.epsilon_lower, claimed))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from audit.claim import ZeroConcentratedDp
 from tests.benchmark import power_games as games
 from tests.benchmark.peers import PEERS
 
@@ -136,6 +137,25 @@ def power_lines() -> Iterator[Line]:
         )
 
 
+def renyi_lines() -> Iterator[Line]:
+    """Claims about Renyi divergences, in their own terms and converted."""
+    claim = ZeroConcentratedDp(rho=0.5)
+    for own, mu, budget, target in (
+        (True, 1.3, 20_000, 1_500),
+        (True, 1.1, 50_000, 15_000),
+        (False, 1.3, 20_000, 20_000),
+    ):
+        terms = "" if own else ", by the best point of its profile"
+        yield Line(
+            f"zCDP claim .5, truth {mu**2 / 2:.3g}: testifying runs until refuted{terms}",
+            "runs",
+            budget,
+            None,
+            target,
+            lambda seed, m=mu, n=budget, o=own: games.renyi_stopping(m, claim, n, seed, own=o),
+        )
+
+
 def peer_medians(line: Line, seeds: int) -> list[str]:
     """What the other rules make of it, in the direction that suits them better."""
     if line.scores is None:
@@ -204,7 +224,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="Only lines that contain this text.")
     parser.add_argument("--out", type=Path, default=TARGET)
     options = parser.parse_args()
-    lines = [*fixed_lines(), *certificate_lines(), *power_lines(), *pipeline_lines()]
+    lines = [*fixed_lines(), *certificate_lines(), *power_lines(), *renyi_lines()]
+    lines += pipeline_lines()
     clock, rows = time.perf_counter(), []
     for line in lines:
         if options.only in line.what:

@@ -16,7 +16,7 @@ from algorithms.broken.cases import CASES
 from algorithms.calibration import Gaussian, Laplace, RandomisedResponse
 from audit import bounds
 from audit.certificate import certified_epsilon
-from audit.claim import GaussianDp, gaussian_mu
+from audit.claim import ApproxDp, GaussianDp, RenyiClaim, gaussian_mu
 from audit.mechanism import FunctionMechanism, Mechanism
 from audit.pair import Pair
 from audit.ranksum import rank_sum_mu
@@ -164,6 +164,29 @@ def refutes_mu(ratio: float, runs: int, seed: int, alpha: float) -> float:
     edges = special.ndtri(np.arange(1, BINS) / BINS) + ratio * mu / 2
     counts = [np.bincount(np.searchsorted(edges, s), minlength=BINS) for s in (left, right)]
     return float(rank_sum_mu(counts[0], counts[1], alpha, 0) > mu)
+
+
+def renyi_stopping(mu: float, claim: RenyiClaim, budget: int, seed: int, *, own: bool) -> float:
+    """Testifying runs until Gaussian noise refutes; the budget when it does not.
+
+    Args:
+        mu: True mu.
+        claim: A claim about Renyi divergences.
+        budget: Runs in all.
+        seed: Seed.
+        own: By the claim in its own terms; else by the point of its profile that suits best.
+    """
+
+    def noisy(data: list[float], trials: int, rng: np.random.Generator) -> Floats:
+        return np.asarray(data[0] + rng.normal(size=trials))
+
+    points = [ApproxDp(epsilon=e, delta=d) for e, d in claim.points()]
+    spent = []
+    for stated in [claim] if own else points:
+        mechanism = FunctionMechanism(noisy, stated, (Pair([0.0], [mu]),), batched=True)
+        result = audit.examine(mechanism, trials=budget, alpha=0.05, seed=seed)
+        spent.append(float(result.trials if result.stopped else budget))
+    return min(spent)
 
 
 def stopping(true: float, claim: float, budget: int, seed: int, scouting: bool) -> float:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
 from audit.certificate import calibration_log_wealth, certified_epsilon
-from audit.claim import ApproxDp, Claim, PureDp, gaussian_mu
+from audit.claim import ApproxDp, Claim, PureDp, RenyiDp, gaussian_mu
 from audit.crosscheck import fixed_guesses_epsilon, two_sided_epsilon
 from audit.ranksum import rank_sum_mu
+from audit.renyi import Belief, renyi_bet, renyi_divergence
 from tests.coverage.laws import (
     Row,
     binomial_excess,
@@ -161,6 +163,51 @@ def rank_excess(mu: float, trials: int, bins: int, repetitions: int) -> float:
     return exceeded / repetitions
 
 
+def renyi_rows(trials: tuple[int, ...] = (200, 5_000), repetitions: int = 2_000) -> Iterator[Row]:
+    """Renyi divergences at any of twenty looks; the true one stands as epsilon. Simulated."""
+    slack = margin(ALPHA, repetitions)
+    for n in trials:
+        for name, law in renyi_laws().items():
+            for order in (1.1, 2.0, 5.0):
+                truth = renyi_truth(law, order)
+                excess = renyi_excess(law, order, n, repetitions)
+                who = f"Renyi divergence of order {order:g}, {name}, optional stopping"
+                yield Row(who, truth, 0.0, n, "0", ALPHA, excess, slack)
+
+
+def renyi_laws() -> dict[str, Floats]:
+    """Laws of score bins, shape (2, bins): Gaussians in cells, and one rare bin."""
+    cuts = np.linspace(-1.0, 1.0, 19)
+    cells = [
+        np.diff(np.concatenate([[0.0], special.ndtr(cuts - shift), [1.0]])) for shift in (0.5, -0.5)
+    ]
+    return {
+        "Gaussian of mu 1": np.stack(cells),
+        "a bin of 4 and 1 %": np.array([[0.04, 0.96], [0.01, 0.99]]),
+    }
+
+
+def renyi_truth(law: Floats, order: float) -> float:
+    """Renyi divergence of the left law of a given order."""
+    return float(np.log((law[0] ** order * law[1] ** (1 - order)).sum()) / (order - 1))
+
+
+def renyi_excess(law: Floats, order: float, trials: int, repetitions: int) -> float:
+    """P(certified divergence > true) with a bet that stakes nearly all it has."""
+    rng, truth = np.random.default_rng(36), renyi_truth(law, order)
+    posterior = law[0] / law.sum(axis=0)
+    claim = RenyiDp(order=order, epsilon=truth / 2)
+    chosen = renyi_bet(Belief(law, posterior, posterior), claim, trials=trials, alpha=ALPHA)
+    fields = {"order": order, "left": True, "anchor": float(law[1] @ (law[0] / law[1]) ** order)}
+    bet = msgspec.structs.replace(chosen, shrink=1.0, cap=1e3, stake=0.99, **fields)
+    exceeded = 0
+    for _ in range(repetitions):
+        looks = np.stack([rng.multinomial(trials // 20, law.ravel() / 2) for _ in range(20)])
+        prefixes = np.cumsum(looks.reshape(20, 2, -1), axis=0)
+        exceeded += renyi_divergence(prefixes, bet, ALPHA) > truth
+    return exceeded / repetitions
+
+
 def crosscheck_rows(repetitions: int = 4_000) -> Iterator[Row]:
     """Two marginal Clopper-Pearson bounds on the revealing box. Simulated."""
     slack = margin(ALPHA, repetitions)
@@ -194,4 +241,5 @@ def all_rows() -> Iterator[Row]:
     yield from certificate_rows()
     yield from calibration_rows()
     yield from rank_rows()
+    yield from renyi_rows()
     yield from crosscheck_rows()

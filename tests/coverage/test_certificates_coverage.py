@@ -40,6 +40,11 @@ def test_ranks_keep_their_level_in_coarse_bins() -> None:
     assert certificates.rank_excess(0.268, 200, 0, 25) <= 7 / 25
 
 
+def test_renyi_divergences_keep_their_level_under_optional_stopping() -> None:
+    """At the divergence that is met exactly by the likelihood ratio that is bet with."""
+    check(certificates.renyi_rows((200,), 400), 0.02)
+
+
 def test_the_cross_check_keeps_its_level() -> None:
     check(certificates.crosscheck_rows(500), 0.005)
 

@@ -20,7 +20,7 @@ import msgspec
 from audit import blocklog, wire
 from audit.baseline import accept, compare, read_baseline, state_of, write_baseline
 from audit.cases import Asked, parse_pair, read_json, requests_for
-from audit.claim import parse_claim
+from audit.claim_text import parse_claim
 from audit.config import read_config
 from audit.documents import merge
 from audit.domain import parse_domain

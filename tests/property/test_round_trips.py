@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.baseline import accept, read_baseline, write_baseline
-from audit.claim import AnyClaim, parse_claim
+from audit.claim import AnyClaim
+from audit.claim_text import parse_claim
 from audit.config import CaseConfig, Config, read_config
 from audit.record import encode, read_record, write_record
 from tests.fuzz.mutate import as_toml

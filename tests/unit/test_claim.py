@@ -19,8 +19,8 @@ from audit.claim import (
     ZeroConcentratedDp,
     gaussian_delta,
     gaussian_mu,
-    parse_claim,
 )
+from audit.claim_text import parse_claim
 from audit.errors import UsageError
 
 CLAIMS: list[AnyClaim] = [
