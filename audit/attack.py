@@ -8,12 +8,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from audit.mechanism import Mechanism, play, play_singly
+from audit.errors import MechanismError, UsageError
+from audit.mechanism import FAILURES, Mechanism, play, play_singly
+from audit.outcome import plain, raised
 from audit.pair import Pair
 from audit.quantise import Grid
 from audit.timing import COLUMN as DURATION
 from audit.timing import Clock, play_timed
 from audit.view import Floats, Views, project
+
+_LONGEST_COMPLAINT = 200
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,14 @@ class Game:
         inputs = {side: self.pair.side(side) for side in (True, False)}
         played = play_timed(self.mechanism, inputs, sizes, streams, order)
         return {side: self._seen(*played[side]) for side in sizes}
+
+    def complaint(self) -> str:
+        """What an exception on the left input says; empty when none is raised this time."""
+        try:
+            self.mechanism.run(self.pair.left, 1, np.random.default_rng(0))
+        except (*FAILURES, UsageError, MechanismError) as error:
+            return " ".join(plain(raised(error).message).split())[:_LONGEST_COMPLAINT]
+        return ""
 
     def _seen(self, views: Views, seconds: Floats | None = None) -> Views:
         """What the adversary sees of all that was emitted."""

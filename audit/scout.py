@@ -24,9 +24,8 @@ from audit.errors import MechanismError
 from audit.exact import difference
 from audit.freeze import Budget, Frozen, freeze
 from audit.isolate import ENDED
-from audit.mechanism import CHANGES_ITS_INPUT, FAILURES, capability
+from audit.mechanism import CHANGES_ITS_INPUT, capability
 from audit.memory import repeats_its_answer
-from audit.outcome import plain, raised
 from audit.outlook import chosen, has_room, in_plain_sight
 from audit.plan import Case, pasted_pair
 from audit.quantise import grid_of
@@ -46,7 +45,6 @@ _LEAST = 4
 _LARGEST_CALL = 10_000
 _ABOUT_AS_GOOD = 0.75
 _KEPT_ATTACKS = 3
-_LONGEST_COMPLAINT = 200
 
 Streams = Mapping[bool, np.random.Generator]
 
@@ -314,18 +312,9 @@ def _fit_all(case: Case, track: _Track, budget: Budget, seed: int, *, last: bool
 
 def _require_returns(track: _Track) -> None:
     if track.left is not None and track.right is not None and min(_raised(track)) == 1.0:
-        why = f"{track.left.form[0]}{_complaint(track.game)}"
+        said = track.game.complaint()
+        why = f"{track.left.form[0]}{': ' if said else ''}{said}"
         raise MechanismError(f"no trial of either side returned: {why}")
-
-
-def _complaint(game: Game) -> str:
-    """What the exception says when it is raised once more; empty when it does not recur."""
-    try:
-        game.mechanism.run(game.pair.left, 1, np.random.default_rng(0))
-    except FAILURES as error:
-        words = " ".join(plain(raised(error).message).split())
-        return f": {words[:_LONGEST_COMPLAINT]}" if words else ""
-    return ""
 
 
 def _inputs(case: Case) -> list[bytes]:

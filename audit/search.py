@@ -23,7 +23,7 @@ from audit.errors import MechanismError, UsageError
 from audit.exact import difference
 from audit.mechanism import play
 from audit.pair import Pair
-from audit.plan import Case
+from audit.plan import Case, as_json
 from audit.record import Tried
 from audit.streams import Phase, Side, stream
 from audit.view import Floats, Views, concatenate
@@ -129,7 +129,7 @@ def search(case: Case, seed: int) -> Searched:
     best = _halve(first, _spend(budget * (1 - _REFINED_SHARE)), case, seed)
     best = [c for c in best if c.playable]
     if not best:
-        raise MechanismError("no pair of the domain could be played without an exception")
+        raise MechanismError(_why_none(first[-1].game))
     closer = _refined(case, best[:_REFINED], len(first))
     better = _halve(closer, _spend(budget * _REFINED_SHARE), case, seed) if closer else []
     alive = [c for c in better if c.playable]
@@ -140,6 +140,16 @@ def search(case: Case, seed: int) -> Searched:
         tuple(c.parent for c in kept),
         tuple(_tried(c) for c in tried),
         sum(c.trials for c in tried) + asked,
+    )
+
+
+def _why_none(game: Game) -> str:
+    """Why no pair was left, with what one of them says and what it was given."""
+    said, given = game.complaint(), as_json(game.pair.left)
+    example = f"; on {given}: {said}" if said else f"; the last input was {given}"
+    return (
+        f"no pair of the domain could be played without an exception{example}. "
+        'If inputs are lists of records, state "sizes"; if vectors, "dimension"'
     )
 
 

@@ -101,10 +101,10 @@ def _refuted(result: CaseResult) -> str:
             f" {bound} at delta {number(result.delta)}; the claim allows at most {limit}"
         )
     if result.parameter_lower is not None:
+        needed = f"{result.claim.symbol} of at least {floor(result.parameter_lower)}"
         return (
-            f"with confidence {sure} the {view_of(result)} needs a parameter of at least"
-            f" {floor(result.parameter_lower)}, which {tidy(result.claim)} does not allow; this"
-            " speaks of that kind of claim only"
+            f"with confidence {sure} the {view_of(result)} needs a {needed}, which"
+            f" {tidy(result.claim)} does not allow; this speaks of that kind of claim only"
         )
     return f"with confidence {sure} the {view_of(result)} does not keep {tidy(result.claim)}"
 

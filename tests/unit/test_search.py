@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import audit
 from attacks.inputs import Proposals, places
-from audit.domain import Domain, parse_domain
-from audit.record import encode
+from audit.domain import Domain
 from audit.search import evidence
 from audit.view import collect
 
@@ -281,30 +280,6 @@ def test_evidence_is_the_area_beyond_one_half():
     assert forms == pytest.approx(0.5 - math.sqrt(2 / 8 / 12))
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "{",
-        '{"bounds": [1, 0]}',
-        '{"bounds": [0, 1], "categories": ["a"]}',
-        "{}",
-        '{"bounds": [0, 1], "size": 3}',
-        '{"streams": {"outcomes": {"bounds": [0, 1]}}}',
-        '{"bounds": [0, 1], "sizes": [4, 2]}',
-        '{"bounds": [0, 1], "strategy": 3}',
-        '{"bounds": [0, 1], "relation": "swap"}',
-        '{"bounds": [0, 1], "dimension": 0}',
-        '{"bounds": [0, 1], "distance": -1}',
-        '{"bounds": [0, 1], "dimension": 1000001}',
-        '{"bounds": [0, 1], "sizes": [9223372036854775808, 1000000000000000000000000000000]}',
-        '{"streams": {"outcomes": {"bounds": [0, 1], "dimension": 600}}, "sizes": [2000, 2000]}',
-    ],
-)
-def test_domains_that_make_no_sense_are_refused(given):
-    with pytest.raises(audit.UsageError, match="domain: "):
-        parse_domain(given)
-
-
 def test_a_strategy_of_pairs_or_of_nothing_usable():
     pairs = st.floats(0, 1).map(lambda x: audit.Pair(x, x + 1, "shifted"))
     found = Proposals().propose(Domain(strategy=pairs), ("replace-one",))
@@ -312,34 +287,6 @@ def test_a_strategy_of_pairs_or_of_nothing_usable():
     assert all(p.right - p.left == pytest.approx(1) for p in found)
     with pytest.raises(audit.UsageError, match="strategy of lists"):
         Proposals().propose(Domain(strategy=st.integers()), ("replace-one",))
-
-
-def test_a_domain_on_the_command_line(tmp_path):
-    from tests.cli.console import run, target
-
-    out = tmp_path / "out"
-    words = ("--claim", "eps=1", "--domain", '{"bounds": [0, 5], "distance": 1}')
-    outcome = run(target("half_noise"), *words, "--out", out, trials=600)
-    assert outcome.code == 1
-    record = audit.read_record(out / "record.json")
-    assert "--domain" in record.plan.cases[0].reproduce
-    (result,) = record.results
-    assert result.searched
-    shown = (out / "report.html").read_text()
-    assert f"{len(result.searched)} pairs tried, " in shown
-    assert b'"searched"' in encode(record)
-    assert float(result.choice.played.right) - float(result.choice.played.left) == 1
-    assert run(target("half_noise"), "--claim", "eps=1", "--domain", "[1]").code == 2
-
-
-def test_a_domain_in_a_configuration(tmp_path, monkeypatch):
-    from tests.cli.console import audit as command
-    from tests.cli.console import target
-
-    monkeypatch.chdir(tmp_path)
-    case = f'[[tool.audit.case]]\ntarget = "{target("half_noise")}"\nclaim = "eps=1"\n'
-    (tmp_path / "mine.toml").write_text(f"{case}domain = {{bounds = [0, 5], distance = 1}}\n")
-    assert command("run", "--config", "mine.toml", "--trials", 600, "--jobs", 1).code == 1
 
 
 def test_vectors_of_answers_move_by_the_distance_and_stay_in_bounds():
