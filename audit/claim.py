@@ -76,8 +76,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         One point for pure and approximate claims; a grid along the profile for the others, of
         which scouting freezes one.
         """
-        grid = {round(self.epsilon_at(d), 6) for d in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
-        return tuple((e, self.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
+        return _points_along(self)
 
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function: the smallest type II error that the claim allows.
@@ -321,6 +320,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
             break
         low, high = (middle, high) if gaussian_delta(middle, epsilon) < delta else (low, middle)
     return low
+
+
+@lru_cache(maxsize=256)
+def _points_along(claim: Claim) -> tuple[tuple[float, float], ...]:
+    grid = {round(claim.epsilon_at(d), 6) for d in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
+    return tuple((e, claim.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
 
 
 def _box_delta(claimed: float, revealed: float, epsilon: float) -> float:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 from joblib import Parallel, delayed
 from scipy import stats
 
 import audit
 from algorithms.calibration import Gaussian, Laplace, RandomisedResponse
-from audit.mechanism import Mechanism
+from audit.claim import AnyClaim, GaussianDp, RenyiDp, ZeroConcentratedDp
+from audit.mechanism import FunctionMechanism, Mechanism
+from audit.pair import Pair
 from tests.coverage.laws import Row
 
 ALPHA = 0.05
 _FEW = 100
+GAUSSIAN_1 = GaussianDp(mu=1.0).epsilon_at(1e-5)
 Attacks = Sequence[str] | None
 
 
@@ -53,11 +58,22 @@ class Subject:
         return result.verdict == "refuted" or result.epsilon_lower > truth * (1 + 1e-12)
 
 
+def _noisy(data: list[float], trials: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    return np.asarray(data[0] + rng.normal(size=trials))
+
+
+def _noise(claim: AnyClaim) -> FunctionMechanism:
+    """Gaussian noise of mu 1, under another name."""
+    return FunctionMechanism(_noisy, claim, (Pair([0.0], [1.0]),), batched=True)
+
+
 SUBJECTS = (
     Subject("Laplace", Laplace(epsilon=1.0), 1.0, 0.0),
     Subject("randomised response", RandomisedResponse(epsilon=1.0), 1.0, 0.0),
     Subject("Gaussian as a curve", Gaussian(epsilon=1.0, curve="gaussian"), 1.0, 1e-5),
     Subject("Gaussian at a point", Gaussian(epsilon=1.0, delta=1e-2), 1.0, 1e-2),
+    Subject("Gaussian as .5-zCDP", _noise(ZeroConcentratedDp(rho=0.5)), GAUSSIAN_1, 1e-5),
+    Subject("Gaussian as (2, 1)-RDP", _noise(RenyiDp(order=2.0, epsilon=1.0)), GAUSSIAN_1, 1e-5),
 )
 
 
