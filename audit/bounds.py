@@ -103,8 +103,6 @@ def binomial_epsilon(
     Raises:
         UsageError: When delta > 0 and `trials` is less than the number of guesses.
     """
-    if delta > 0 and trials + 0.5 < right + wrong:
-        raise UsageError(f"delta > 0 needs all trials: got {trials} for {right + wrong:g} guesses")
     return float(binomial_epsilons(right, wrong, alpha, delta=delta, trials=trials))
 
 
@@ -112,9 +110,12 @@ def binomial_epsilons(
     right: npt.ArrayLike, wrong: npt.ArrayLike, alpha: float, *, delta: float, trials: int
 ) -> Floats:
     """`binomial_epsilon` of many frozen rules, each valid alone, counts in arrays."""
-    k, beta = revealed_allowance(trials, delta, alpha)
     hits = np.asarray(right)
-    lower = clopper_pearson_lowers(hits - k, hits + np.asarray(wrong) - k, alpha - beta)
+    guesses = hits + np.asarray(wrong)
+    if delta > 0 and trials + 0.5 < guesses.max():
+        raise UsageError(f"delta > 0 needs all trials: got {trials} for {guesses.max():g} guesses")
+    k, beta = revealed_allowance(trials, delta, alpha)
+    lower = clopper_pearson_lowers(hits - k, guesses - k, alpha - beta)
     certified: Floats = np.minimum(special.logit(np.maximum(lower, 0.5)), LARGEST_EPSILON)
     return certified
 

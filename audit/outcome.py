@@ -17,6 +17,8 @@ NO_OUTCOME = (UsageError, ProcessError)
 """What does not: bad input, and a process apart that failed as a whole."""
 
 MOST_ITEMS = 8192
+"""Of one trial that are kept, whatever other trials emit."""
+
 _MOST_CAUSES = 8
 
 

@@ -21,14 +21,13 @@ from audit.encode import Raised as Raised
 from audit.encode import category as category
 from audit.encode import encode, type_of
 from audit.errors import MechanismError, UsageError
+from audit.outcome import MOST_ITEMS
 
 Floats = npt.NDArray[np.float64]
 
 WHOLE = ("output", "transcript")
 PROJECTIONS = ("all", "except", "after")
-_MOST_LEAVES = 8192
-"""Of a trial, so many numbers become columns; which ones must not depend on other trials."""
-_MOST_NAMES = 2 * _MOST_LEAVES
+_MOST_NAMES = 2 * MOST_ITEMS
 
 
 @dataclass(frozen=True)
@@ -241,11 +240,11 @@ def _from_objects(outputs: list[Any]) -> Views:
 
 def _kept(leaves: dict[str, float]) -> dict[str, float]:
     """The first of many leaves; the others as one category, that tells equal from different."""
-    if len(leaves) <= _MOST_LEAVES:
+    if len(leaves) <= MOST_ITEMS:
         return leaves
     found = list(leaves.items())
-    rest = {"rest": category(repr(found[_MOST_LEAVES:])), "rest.len": len(found) - _MOST_LEAVES}
-    return dict(found[:_MOST_LEAVES]) | rest
+    rest = {"rest": category(repr(found[MOST_ITEMS:])), "rest.len": len(found) - MOST_ITEMS}
+    return dict(found[:MOST_ITEMS]) | rest
 
 
 def _require_room(table: Mapping[str, Floats]) -> None:
