@@ -22,29 +22,29 @@ def divide(alpha: float, claim: AnyClaim, *, white_box: bool) -> Shares:
     """Divide a case's error budget over the tests that it will take.
 
     Half goes to the betting test, nearly all of the rest to the fixed-size test; the profile at
-    other deltas, and in a white-box case certificate and calibration, get a fortieth each. Where a
-    claim has a parameter of its own, the test of it is the strongest one: it gets two thirds for
-    mu, half for Renyi divergences, and betting a fifth.
+    other deltas, and in a white-box case certificate and calibration, get a fortieth each. Claims
+    about Renyi divergences are betted against in their own terms with half of it, Gaussian ones
+    with three tenths and another half for the fixed-size test of mu.
     """
     extra = 0.025 * alpha if white_box else 0.0
     profile = 0.025 * alpha
-    betting = alpha * (0.5 if claim.parameter is None else 0.2)
-    parameter = alpha * _parameter_share(claim)
-    fixed = alpha - betting - parameter - 2 * extra - profile
+    betting, renyi, parameter = (alpha * share for share in _betting_renyi_parameter(claim))
+    fixed = alpha - betting - renyi - parameter - 2 * extra - profile
     return Shares(
         betting=betting,
         fixed=fixed,
         profile=profile,
         parameter=parameter,
+        renyi=renyi,
         certificate=extra,
         calibration=extra,
     )
 
 
-def _parameter_share(claim: AnyClaim) -> float:
+def _betting_renyi_parameter(claim: AnyClaim) -> tuple[float, float, float]:
     if isinstance(claim, GaussianDp):
-        return 0.67
-    return 0.5 if isinstance(claim, RenyiClaim) else 0.0
+        return 0.1, 0.3, 0.5
+    return (0.2, 0.5, 0.0) if isinstance(claim, RenyiClaim) else (0.5, 0.0, 0.0)
 
 
 def scouting_trials(trials: int, *, white_box: bool = False, pairs: int = 1) -> int:

@@ -177,6 +177,7 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
     mu: float
 
     symbol: ClassVar[str] = "mu"
+    largest_order: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
         _require_positive(mu=self.mu)
@@ -185,6 +186,14 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
     def parameter(self) -> float:
         """The claimed mu."""
         return self.mu
+
+    def divergence_at(self, order: float) -> float:
+        """Renyi divergence of N(0, 1) and N(mu, 1), which no post-processing exceeds."""
+        return self.mu**2 * order / 2
+
+    def parameter_at(self, order: float, divergence: float) -> float:
+        """The smallest mu that allows a Renyi divergence of an order."""
+        return math.sqrt(2 * divergence / order)
 
     def delta_at(self, epsilon: float) -> float:
         """``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` (Balle and Wang 2018, Theorem 8)."""
@@ -298,7 +307,7 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
 
 
 AnyClaim = PureDp | ApproxDp | GaussianDp | ZeroConcentratedDp | RenyiDp
-RenyiClaim = ZeroConcentratedDp | RenyiDp
+RenyiClaim = GaussianDp | ZeroConcentratedDp | RenyiDp
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:

@@ -10,18 +10,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy import special
 
 from audit import bounds
 from audit.attack import Attack, Game, Scorer
-from audit.claim import AnyClaim
+from audit.claim import AnyClaim, RenyiClaim
 from audit.errors import UsageError
 from audit.evidence import Counts, tabulate
 from audit.posterior import Posterior, Sample, largest_of, posteriors_of
 from audit.quantise import round_scores
-from audit.record import Choice, Test
-from audit.renyi import Belief
+from audit.record import Choice, PlannedCase, Test
+from audit.renyi import Belief, renyi_bet
 from audit.view import Floats, Views, concatenate
 
 _ENOUGH_GUESSES = 150
@@ -162,6 +163,15 @@ def _belief(sample: Sample, posterior: Posterior) -> Belief:
         return Belief(np.stack([pooled * final, pooled * (1 - final)]), final, final)
     folds = np.moveaxis(sample.folds, 1, 0).astype(float)
     return Belief(folds.reshape(2, -1), posterior.honest.ravel(), final)
+
+
+def with_renyi_bet(choice: Choice, belief: Belief, planned: PlannedCase) -> Choice:
+    """The choice with its bet against the Renyi divergences that the claim limits, if it does."""
+    claim, alpha = planned.claim, planned.shares.renyi
+    if not isinstance(claim, RenyiClaim) or alpha <= 0:
+        return choice
+    bet = renyi_bet(belief, claim, trials=sum(planned.blocks), alpha=alpha)
+    return msgspec.structs.replace(choice, renyi=bet)
 
 
 def _require_rowwise(scorer: Scorer, views: Views, scores: Floats, name: str) -> None:

@@ -56,7 +56,7 @@ def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | 
 
 def _renyi_crossings(planned: PlannedCase, choice: Choice, prefixes: Counts) -> set[int]:
     """Blocks after which the bet against the claim's Renyi divergence has won enough."""
-    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.parameter
+    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.renyi
     if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
         return set()
     allowed = claim.divergence_at(bet.order)
@@ -133,16 +133,15 @@ def judge(
 
 def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float | None]:
     """What a case could catch when its claim is confronted at a point of its profile."""
-    trials = sum(planned.blocks)
-    families = could_have_caught(epsilon, delta, trials, planned.shares.fixed)
-    if isinstance(planned.claim, GaussianDp):
-        families["gaussian noise"] = gaussian_reach(
-            planned.claim.mu, delta, trials, planned.shares.parameter
-        )
-    elif isinstance(planned.claim, RenyiClaim) and planned.shares.parameter > 0:
-        by_bet = renyi_reach(planned.claim, delta, trials, planned.shares.parameter)
-        generic = families.get("gaussian noise")
-        families["gaussian noise"] = smallest({"by the point": generic, "by the bet": by_bet})
+    trials, claim, shares = sum(planned.blocks), planned.claim, planned.shares
+    families = could_have_caught(epsilon, delta, trials, shares.fixed)
+    ways = {"by the point": families.get("gaussian noise")}
+    if isinstance(claim, GaussianDp):
+        ways["by mu"] = gaussian_reach(claim.mu, delta, trials, shares.parameter)
+    if isinstance(claim, RenyiClaim) and shares.renyi > 0:
+        ways["by its Renyi divergence"] = renyi_reach(claim, delta, trials, shares.renyi)
+    if len(ways) > 1:
+        families["gaussian noise"] = smallest(ways)
     return families
 
 
@@ -187,7 +186,8 @@ def _certify(
     profile = {d: fixed_epsilon(choice, total, each, d, trials) for d in others}
     profile[choice.delta] = lower
     if isinstance(planned.claim, GaussianDp):
-        parameter = certified_mu(choice, total, shares.parameter, case_key(planned.name))
+        by_rule = certified_mu(choice, total, shares.parameter, case_key(planned.name))
+        parameter = max(by_rule, parameter or 0.0)
     return lower, parameter, tuple(sorted(profile.items()))
 
 
@@ -202,7 +202,7 @@ def certified_mu(choice: Choice, total: Counts, alpha: float, seed: int) -> floa
 
 def _renyi_parameter(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float | None:
     """Certified parameter of a claim about Renyi divergences; None for other claims."""
-    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.parameter
+    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.renyi
     if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
         return None
     divergence = renyi_divergence(prefixes, bet, alpha)

@@ -41,7 +41,8 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
         betting: The betting test, which may be looked at after every block.
         fixed: The fixed-size test of epsilon.
         profile: The fixed-size tests at other deltas, together.
-        parameter: The test of the claim's own parameter (mu, rho, an epsilon of Renyi).
+        parameter: The fixed-size test of the claim's own parameter (mu).
+        renyi: The bet against Renyi divergences, which may be looked at after every block.
         certificate: The white-box certificate.
         calibration: The test whether the code draws from the stated density.
     """
@@ -50,6 +51,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     fixed: Probability
     profile: Probability = 0.0
     parameter: Probability = 0.0
+    renyi: Probability = 0.0
     certificate: Probability = 0.0
     calibration: Probability = 0.0
 

@@ -1,4 +1,4 @@
-"""Betting against a Renyi divergence: the test of zCDP and Renyi claims in their own terms.
+"""Betting against a Renyi divergence: claims about it (zCDP, Renyi, Gaussian) in their own terms.
 
 Converting such a claim to (epsilon, delta) gives away most of what it says: a single event sees
 little of a moment. Here a whole score testifies: the powers of a capped likelihood ratio on either

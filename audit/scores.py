@@ -19,7 +19,7 @@ from audit.canaries import rounded_scores
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.evidence import LARGEST_COUNT, Evidence
-from audit.freeze import Budget, freeze
+from audit.freeze import Budget, freeze, with_renyi_bet
 from audit.judge import judge
 from audit.mechanism import FunctionMechanism
 from audit.pair import Pair
@@ -154,8 +154,9 @@ def judge_independent(plan: Plan, planned: PlannedCase, scores: Scores) -> CaseR
         )
         for block, rows in enumerate(parts[1:])
     }
-    evidence = Evidence(len(frozen.choice.posterior), counts)
-    return judge(plan, planned, frozen.choice, evidence, scouting=planned.scouting)
+    choice = with_renyi_bet(frozen.choice, frozen.belief, planned)
+    evidence = Evidence(len(choice.posterior), counts)
+    return judge(plan, planned, choice, evidence, scouting=planned.scouting)
 
 
 class _ScoreColumn:

@@ -19,10 +19,9 @@ from audit.attack import Game
 from audit.budget import FEWEST_A_SIDE, contract_size, pairs_by_stage
 from audit.certificate import climb
 from audit.checks import independent, same_seed_same_view, snapshot
-from audit.claim import RenyiClaim
 from audit.errors import MechanismError
 from audit.exact import difference
-from audit.freeze import Budget, Frozen, freeze
+from audit.freeze import Budget, Frozen, freeze, with_renyi_bet
 from audit.isolate import ENDED
 from audit.mechanism import CHANGES_ITS_INPUT, capability
 from audit.memory import repeats_its_answer
@@ -30,7 +29,6 @@ from audit.outlook import chosen, has_room, in_plain_sight
 from audit.plan import Case, pasted_pair
 from audit.quantise import grid_of
 from audit.record import Finding, Ladder, Plan, PlannedCase, Tried
-from audit.renyi import renyi_bet
 from audit.replay import event_of
 from audit.search import Searched, search
 from audit.seeds import seed_findings
@@ -184,16 +182,13 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
 
 def _completed(frozen: Frozen, searched: Searched | None, planned: PlannedCase) -> Frozen:
     """The choice with its pair in full, counted among the planned ones, and its Renyi bet."""
-    choice, claim = frozen.choice, planned.claim
-    bet = None
-    if isinstance(claim, RenyiClaim):
-        trials, alpha = sum(planned.blocks), planned.shares.parameter
-        bet = renyi_bet(frozen.belief, claim, trials=trials, alpha=alpha)
+    choice = with_renyi_bet(frozen.choice, frozen.belief, planned)
     index = searched.origins[choice.pair] if searched else choice.pair
     played = pasted_pair(frozen.game.pair)
     simple = event_of(frozen.scorer)
-    changes = {"pair": index, "played": played, "simple": simple, "renyi": bet}
-    return replace(frozen, choice=msgspec.structs.replace(choice, **changes))
+    return replace(
+        frozen, choice=msgspec.structs.replace(choice, pair=index, played=played, simple=simple)
+    )
 
 
 def _contract(case: Case, plan: Plan) -> tuple[tuple[Finding, ...], bool, int]:

@@ -48,11 +48,12 @@ def test_no_claim_spends_more_than_its_alpha(claim: AnyClaim, alpha: float) -> N
     for share in shares:
         parts = (
             share.betting, share.fixed, share.profile,
-            share.parameter, share.certificate, share.calibration,
+            share.parameter, share.renyi, share.certificate, share.calibration,
         )  # fmt: skip
         assert min(parts) >= 0
         assert math.fsum(parts) <= alpha * (1 + 1e-12)
-    assert (shares[0].parameter > 0) == (claim.parameter is not None)
+    assert (shares[0].parameter > 0) == isinstance(claim, GaussianDp)
+    assert (shares[0].renyi > 0) == (claim.parameter is not None)
 
 
 def test_certificates_on_the_revealing_box() -> None:

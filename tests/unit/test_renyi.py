@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from scipy import special
 
 import audit
-from audit.claim import RenyiClaim, RenyiDp, ZeroConcentratedDp
+from audit.budget import divide
+from audit.claim import GaussianDp, RenyiClaim, RenyiDp, ZeroConcentratedDp
+from audit.judge import certified_mu
 from audit.mechanism import FunctionMechanism
 from audit.pair import Pair
 from audit.renyi import (
@@ -27,6 +29,7 @@ from audit.renyi import (
     renyi_divergence,
     renyi_log_wealth,
 )
+from audit.streams import case_key
 
 ALPHA = 0.05
 shares = st.lists(st.floats(1e-3, 1.0), min_size=4, max_size=4)
@@ -124,17 +127,23 @@ def test_wealth_by_hand() -> None:
 
 @pytest.mark.parametrize(
     "claim",
-    [ZeroConcentratedDp(rho=0.5), ZeroConcentratedDp(rho=0.01), RenyiDp(order=2.0, epsilon=0.5)],
+    [
+        ZeroConcentratedDp(rho=0.5),
+        ZeroConcentratedDp(rho=0.01),
+        RenyiDp(order=2.0, epsilon=0.5),
+        GaussianDp(mu=1.0),
+    ],
     ids=str,
 )
 def test_what_is_certified_lies_between_the_claim_and_the_truth(claim: RenyiClaim) -> None:
-    """Expected counts of a Gaussian whose parameter is twice the claimed one."""
+    """Expected counts of a Gaussian whose divergences are twice the claimed ones."""
     mu = math.sqrt(4 * claim.divergence_at(2.0) / 2)
+    truth = claim.parameter_at(2.0, 2 * claim.divergence_at(2.0))
     left, right, posterior = gaussian_cells(mu)
     bet = renyi_bet(belief(left, right, posterior), claim, trials=10_000, alpha=ALPHA)
     counts = np.rint(np.stack([left, right]) * 50_000).astype(np.int64)[None]
     found = claim.parameter_at(bet.order, renyi_divergence(counts, bet, ALPHA))
-    assert claim.parameter < found < 2 * claim.parameter
+    assert claim.parameter < found < truth
     at_claim = renyi_log_wealth(counts, bet, claim.divergence_at(bet.order))
     assert at_claim[0] >= -math.log(ALPHA)
     assert bet.order <= claim.largest_order
@@ -198,8 +207,12 @@ def gaussian_sum(mu: float, claim: RenyiClaim) -> FunctionMechanism:
 
 @pytest.mark.parametrize(
     ("mu", "claim"),
-    [(1.3, ZeroConcentratedDp(rho=0.5)), (1.3, RenyiDp(order=2.0, epsilon=1.0))],
-    ids=["zCDP", "Renyi"],
+    [
+        (1.3, ZeroConcentratedDp(rho=0.5)),
+        (1.3, RenyiDp(order=2.0, epsilon=1.0)),
+        (1.3, GaussianDp(mu=1.0)),
+    ],
+    ids=["zCDP", "Renyi", "Gaussian"],
 )
 def test_two_thirds_too_much_is_refuted(mu: float, claim: RenyiClaim) -> None:
     """As (epsilon, delta) it was not with 20,000. Found in 120 of 120 audits; seeds are fixed."""
@@ -207,9 +220,26 @@ def test_two_thirds_too_much_is_refuted(mu: float, claim: RenyiClaim) -> None:
         result = audit.examine(gaussian_sum(mu, claim), trials=20_000, alpha=ALPHA, seed=seed)
         assert result.verdict == "refuted"
         assert result.parameter_lower is not None
-        assert claim.parameter < result.parameter_lower < mu**2 / 2 * claim.parameter / 0.5
+        assert result.stopped
+        truth = claim.parameter_at(2.0, GaussianDp(mu=mu).divergence_at(2.0))
+        assert claim.parameter < result.parameter_lower < truth
         reason = next(f.message for f in result.findings if f.rule == "DP001")
         assert f"{claim.symbol} >= " in reason
+
+
+def test_mu_is_the_larger_of_the_fixed_test_and_the_bet() -> None:
+    """Each has its own share of alpha."""
+    claim = GaussianDp(mu=1.0)
+    result = audit.examine(gaussian_sum(1.0, claim), trials=8_000, alpha=ALPHA, seed=3)
+    shares = divide(ALPHA, claim, white_box=False)
+    assert result.choice is not None
+    bet, evidence = result.choice.renyi, result.evidence
+    assert bet is not None
+    divergence = renyi_divergence(evidence.prefixes(), bet, shares.renyi)
+    by_bet = claim.parameter_at(bet.order, divergence)
+    by_rule = certified_mu(result.choice, evidence.total, shares.parameter, case_key(result.name))
+    assert min(by_bet, by_rule) > 0.5
+    assert result.parameter_lower == max(by_bet, by_rule)
 
 
 def test_a_kept_claim_is_certified_in_part_and_shown_with_its_parameter() -> None:
