@@ -159,24 +159,21 @@ def log_determinants(public: Constants, entries: Floats, where: tuple[Rows, Rows
         entries: Drawn entries of S, shape (D, n).
         where: Their rows and columns.
     """
-    d = public.dimension
-    cells: list[list[Floats]] = [[np.empty(0)] * d for _ in range(d)]
-    for entry, i, j in zip(entries, *where, strict=True):
-        above = (min(i, j), max(i, j))
-        known = cells[above[0]][above[1]]
-        cells[above[0]][above[1]] = (known + entry) / 2 if known.size else entry
-    total, positive = np.zeros(entries.shape[1]), np.ones(entries.shape[1], dtype=bool)
-    for i in range(d):
-        cells[i][i] = cells[i][i] + public.ridge_cov
-    for i in range(d):
-        pivot = cells[i][i]
-        positive &= pivot > 0
+    d, rows, columns = public.dimension, *where
+    lower = rows > columns
+    cells = np.zeros((d, d, entries.shape[1]))
+    cells[rows[~lower], columns[~lower]] = entries[~lower]
+    if lower.any():  # drawn twice: the mean of both
+        above = columns[lower], rows[lower]
+        cells[above] = (cells[above] + entries[lower]) / 2
+    cells[range(d), range(d)] += public.ridge_cov
+    lost = np.zeros(entries.shape[1], dtype=bool)
+    for i in range(d - 1):
         # A trial is lost at its first such pivot; dividing by infinity leaves its cells alone, by
         # anything small they would be squared at every further step.
-        safe = np.where(positive, pivot, np.inf)
-        total += np.log(np.where(positive, pivot, 1.0))
-        for j in range(i + 1, d):
-            ratio = cells[i][j] / safe
-            for k in range(j, d):
-                cells[j][k] = cells[j][k] - ratio * cells[i][k]
-    return np.where(positive, total, -np.inf)
+        lost |= ~(cells[i, i] > 0)
+        ratio = cells[i, i + 1 :] / np.where(lost, np.inf, cells[i, i])
+        cells[i + 1 :, i + 1 :] -= ratio[:, None] * cells[i, i + 1 :]
+    pivots = cells[range(d), range(d)]
+    positive = (pivots > 0).all(axis=0)
+    return np.where(positive, np.log(np.where(positive, pivots, 1.0)).sum(axis=0), -np.inf)
