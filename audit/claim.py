@@ -22,6 +22,7 @@ from audit.errors import UsageError
 Floats = npt.NDArray[np.float64]
 
 LARGEST_EPSILON = 200.0
+_DELTAS = (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RELATIONS = ("replace-one", "add-remove", "declared")
 
 
@@ -76,8 +77,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         One point for pure and approximate claims; a grid along the profile for the others, of
         which scouting freezes one.
         """
-        grid = {round(self.epsilon_at(d), 6) for d in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
-        return tuple((e, self.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
+        return _points_of(self)
 
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function: the smallest type II error that the claim allows.
@@ -260,8 +260,11 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
 
     def __post_init__(self) -> None:
         _require_positive(epsilon=self.epsilon)
-        if not self.order > 1:
-            raise UsageError(f"claim: expected a Renyi order > 1, got order={self.order!r}")
+        if not 1 < self.order < math.inf:
+            raise UsageError(
+                f"claim: expected a finite Renyi order > 1, got order={self.order!r}; an infinite "
+                "one is eps= alone"
+            )
 
     @property
     def parameter(self) -> float:
@@ -321,6 +324,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
             break
         low, high = (middle, high) if gaussian_delta(middle, epsilon) < delta else (low, middle)
     return low
+
+
+@lru_cache(maxsize=256)
+def _points_of(claim: Claim) -> tuple[tuple[float, float], ...]:
+    grid = {round(claim.epsilon_at(d), 6) for d in _DELTAS}
+    return tuple((e, claim.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
 
 
 def _box_delta(claimed: float, revealed: float, epsilon: float) -> float:

@@ -181,6 +181,7 @@ def test_parse_claim_keeps_its_context() -> None:
         "eps=1,delta=1",
         "eps=1,delta=-1e-9",
         "order=1,eps=1",
+        "order=inf,eps=1",
         "mu=0",
     ],
 )
