@@ -22,7 +22,7 @@ import msgspec
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
-from audit.judge import reach
+from audit.judge import parameter_reach, reach
 from audit.measured import log_odds_lower
 from audit.power import smallest
 from audit.record import (
@@ -51,7 +51,8 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
         verdict: The verdict then.
         epsilon_lower: Certified then.
         estimate_upper: Upper confidence limit of what the attack measured; None without any.
-        could_have_caught: Smallest true epsilon that an ideal attack would have caught then.
+        could_have_caught: Smallest true epsilon that an ideal attack would have caught then; for
+            claims about Renyi divergences their own parameter, where it could be.
         delta: Delta of the certified epsilon.
         attack: Attack that testified.
         pair: Label of the pair on which it testified.
@@ -285,7 +286,8 @@ class _Case:
         if then is not None and (now is None or now > _WEAKER * then):
             grown = "nothing" if now is None else f"{now:.3g}"
             return (
-                f"the smallest epsilon that could have been caught grew from {then:.3g} to {grown}"
+                f"the smallest violation that could have been caught grew from {then:.3g} to "
+                f"{grown}"
             )
         if old.attack and old.attack not in self.planned.attacks:
             return f"attack {old.attack}, which testified in the baseline, is not offered"
@@ -296,8 +298,8 @@ class _Case:
 
 def _reach(planned: PlannedCase) -> float | None:
     """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
-    families = reach(planned, *planned.claim.points()[0])
-    return smallest(families)
+    own = parameter_reach(planned)
+    return smallest(reach(planned, *planned.claim.points()[0])) if own is None else own
 
 
 def _measured(result: CaseResult) -> float:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from audit import bounds
 from audit.claim import GaussianDp, RenyiClaim
@@ -56,12 +57,20 @@ def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | 
 
 def _renyi_crossings(planned: PlannedCase, choice: Choice, prefixes: Counts) -> set[int]:
     """Blocks after which the bet against the claim's Renyi divergence has won enough."""
-    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.parameter
-    if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
+    wealth = _renyi_path(planned, choice, prefixes)
+    if wealth is None:
         return set()
-    allowed = claim.divergence_at(bet.order)
-    wealth = renyi_log_wealth(prefixes, bet, allowed)
-    return set(np.flatnonzero(wealth >= -math.log(alpha)).tolist())
+    return set(np.flatnonzero(wealth >= -math.log(planned.shares.parameter)).tolist())
+
+
+def _renyi_path(
+    planned: PlannedCase, choice: Choice, prefixes: Counts
+) -> npt.NDArray[np.float64] | None:
+    """Log-wealth of the bet against what the claim allows; None for other claims."""
+    bet, claim = choice.renyi, planned.claim
+    if bet is None or not isinstance(claim, RenyiClaim) or planned.shares.parameter <= 0:
+        return None
+    return renyi_log_wealth(prefixes, bet, claim.divergence_at(bet.order))
 
 
 def judge(
@@ -93,11 +102,11 @@ def judge(
     stop = crossing(planned, choice, evidence) if plan.early_stop else None
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
-    caught = reach(planned, choice.epsilon, choice.delta)
+    caught, own = reach(planned, choice.epsilon, choice.delta), parameter_reach(planned)
     estimate, upper = _estimate(
         plan, choice, counted.total, planned.alpha, stopped=stop is not None
     )
-    verdict = _verdict(plan, planned, choice, counted.total, lower, parameter, caught)
+    verdict = _verdict(plan, planned, choice, counted.total, lower, parameter, caught, own)
     if twin is not None:
         # Nothing is easier to catch than the box; an estimate below it is noise.
         caught = {**caught, TWINS: max(twin, caught["revealing box"] or twin)}
@@ -118,6 +127,7 @@ def judge(
         estimate_upper=upper,
         parameter_lower=parameter,
         could_have_caught=caught,
+        parameter_caught=own,
         profile=profile,
         stopped=stop is not None,
         trials=counted.trials,
@@ -125,7 +135,7 @@ def judge(
         exceptions=exceptions,
         choice=choice,
         counts=counted.to_rows(),
-        log_wealth=_wealth_path(choice, counted),
+        log_wealth=_wealth_path(planned, choice, counted),
         ladder=ladder,
     )
     return with_findings(result, planned, notes)
@@ -139,11 +149,15 @@ def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float
         families["gaussian noise"] = gaussian_reach(
             planned.claim.mu, delta, trials, planned.shares.parameter
         )
-    elif isinstance(planned.claim, RenyiClaim) and planned.shares.parameter > 0:
-        by_bet = renyi_reach(planned.claim, delta, trials, planned.shares.parameter)
-        generic = families.get("gaussian noise")
-        families["gaussian noise"] = smallest({"by the point": generic, "by the bet": by_bet})
     return families
+
+
+def parameter_reach(planned: PlannedCase) -> float | None:
+    """Smallest parameter of a claim about Renyi divergences that could show as a violation."""
+    claim, alpha = planned.claim, planned.shares.parameter
+    if not isinstance(claim, RenyiClaim) or alpha <= 0:
+        return None
+    return renyi_reach(claim, sum(planned.blocks), alpha)
 
 
 def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) -> CaseResult:
@@ -242,15 +256,17 @@ def _verdict(
     lower: float,
     parameter: float | None,
     caught: dict[str, float | None],
+    own: float | None,
 ) -> Verdict:
     if refutes(planned, choice, lower, parameter):
         return "refuted"
     if not any(choice.guess) and set(choice.posterior) == {0.5}:
         return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
+    claimed = planned.claim.parameter
+    by_bet = own is not None and claimed is not None and own <= plan.blind_factor * claimed
+    seeing = by_bet or _sees_enough_somewhere(plan, planned, choice, caught)
     kept = not promise_broken(choice, lower, total)
-    return (
-        "unrefuted" if kept and _sees_enough_somewhere(plan, planned, choice, caught) else "blind"
-    )
+    return "unrefuted" if kept and seeing else "blind"
 
 
 def refutes(planned: PlannedCase, choice: Choice, lower: float, parameter: float | None) -> bool:
@@ -276,9 +292,11 @@ def _sees_enough_somewhere(
     return any(sees_enough(plan, e, reach(planned, e, d)) for e, d in points)
 
 
-def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:
+def _wealth_path(planned: PlannedCase, choice: Choice, evidence: Evidence) -> tuple[float, ...]:
     prefixes = evidence.prefixes()
     if len(prefixes) == 0:
         return ()
-    path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
+    path = _renyi_path(planned, choice, prefixes)
+    if path is None:
+        path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
     return tuple(round(float(w), 6) for w in path)

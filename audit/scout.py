@@ -185,9 +185,8 @@ def scout_case(case: Case, plan: Plan) -> Scouted:
 def _completed(frozen: Frozen, searched: Searched | None, planned: PlannedCase) -> Frozen:
     """The choice with its pair in full, counted among the planned ones, and its Renyi bet."""
     choice, claim = frozen.choice, planned.claim
-    bet = None
-    if isinstance(claim, RenyiClaim):
-        trials, alpha = sum(planned.blocks), planned.shares.parameter
+    trials, alpha, bet = sum(planned.blocks), planned.shares.parameter, None
+    if isinstance(claim, RenyiClaim) and alpha > 0:
         bet = renyi_bet(frozen.belief, claim, trials=trials, alpha=alpha)
     index = searched.origins[choice.pair] if searched else choice.pair
     played = pasted_pair(frozen.game.pair)
