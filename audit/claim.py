@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from numbers import Real
 from typing import ClassVar
 
 import msgspec
@@ -22,6 +21,7 @@ from audit.divergences import box_delta, renyi_delta, two_lines
 from audit.divergences import gaussian_delta as gaussian_delta
 from audit.divergences import gaussian_mu as gaussian_mu
 from audit.errors import UsageError
+from audit.numbers import number
 
 Floats = npt.NDArray[np.float64]
 
@@ -333,10 +333,6 @@ def _require_positive(claim: Claim, name: str) -> None:
 
 def _plain(claim: Claim, name: str) -> float:
     """The number of a claim made a plain one, which a record can hold; nan if it is none."""
-    given = getattr(claim, name)
-    try:
-        number = float(given) if isinstance(given, Real) else math.nan
-    except OverflowError:
-        number = math.inf
-    msgspec.structs.force_setattr(claim, name, number)
-    return number
+    plain = number(getattr(claim, name))
+    msgspec.structs.force_setattr(claim, name, plain)
+    return plain
