@@ -13,6 +13,7 @@ from audit.engine import run
 from audit.errors import UsageError
 from audit.footprint import Footprint
 from audit.mechanism import FunctionMechanism, Mechanism
+from audit.numbers import whole
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
 from audit.promise import as_pairs, promise_of
@@ -84,7 +85,7 @@ def examine(
         domain=domain,
         proposer=proposer(),
         view=view,
-        group=group,
+        group=whole(group, "group"),
         command=f"audit.examine({name}, ..., trials={trials}, alpha={alpha!r}, seed={seed})",
     )
     settings = Settings(

@@ -22,7 +22,7 @@ import msgspec
 from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.files import write_atomically
-from audit.judge import reach
+from audit.judge import parameter_reach, reach
 from audit.measured import log_odds_lower
 from audit.power import smallest
 from audit.record import (
@@ -52,6 +52,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_lower: Certified then.
         estimate_upper: Upper confidence limit of what the attack measured; None without any.
         could_have_caught: Smallest true epsilon that an ideal attack would have caught then.
+        parameter_caught: Smallest parameter of a claim about Renyi divergences that it would have.
         delta: Delta of the certified epsilon.
         attack: Attack that testified.
         pair: Label of the pair on which it testified.
@@ -65,6 +66,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_lower: float
     estimate_upper: float | None
     could_have_caught: float | None
+    parameter_caught: float | None = None
     delta: float = 0.0
     attack: str = ""
     pair: str = ""
@@ -188,6 +190,7 @@ def _accepted(result: CaseResult, planned: PlannedCase, reason: str, expires: st
         epsilon_lower=result.epsilon_lower,
         estimate_upper=result.estimate_upper,
         could_have_caught=_reach(planned),
+        parameter_caught=parameter_reach(planned),
         delta=result.delta,
         attack=choice.attack if choice else "",
         pair=planned.pairs[choice.pair].label if choice else "",
@@ -281,12 +284,14 @@ class _Case:
 
     def _weaker(self, old: Accepted) -> str:
         """Why less could have been caught than then; empty when it could."""
-        now, then = _reach(self.planned), old.could_have_caught
-        if then is not None and (now is None or now > _WEAKER * then):
-            grown = "nothing" if now is None else f"{now:.3g}"
-            return (
-                f"the smallest epsilon that could have been caught grew from {then:.3g} to {grown}"
-            )
+        own = (parameter_reach(self.planned), old.parameter_caught, self.now.claim.symbol)
+        for now, then, what in ((_reach(self.planned), old.could_have_caught, "epsilon"), own):
+            if then is not None and (now is None or now > _WEAKER * then):
+                grown = "nothing" if now is None else f"{now:.3g}"
+                return (
+                    f"the smallest {what} that could have been caught grew from {then:.3g} to "
+                    f"{grown}"
+                )
         if old.attack and old.attack not in self.planned.attacks:
             return f"attack {old.attack}, which testified in the baseline, is not offered"
         if old.pair and old.pair not in {pair.label for pair in self.planned.pairs}:
@@ -296,8 +301,7 @@ class _Case:
 
 def _reach(planned: PlannedCase) -> float | None:
     """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
-    families = reach(planned, *planned.claim.points()[0])
-    return smallest(families)
+    return smallest(reach(planned, *planned.claim.points()[0]))
 
 
 def _measured(result: CaseResult) -> float:

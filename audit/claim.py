@@ -17,11 +17,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from audit.divergences import box_delta, renyi_delta, two_lines
+from audit.divergences import gaussian_delta as gaussian_delta
+from audit.divergences import gaussian_mu as gaussian_mu
 from audit.errors import UsageError
+from audit.numbers import number
 
 Floats = npt.NDArray[np.float64]
 
 LARGEST_EPSILON = 200.0
+_DELTAS = (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 RELATIONS = ("replace-one", "add-remove", "declared")
 
 
@@ -76,7 +81,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         One point for pure and approximate claims; a grid along the profile for the others, of
         which scouting freezes one.
         """
-        return _points_along(self)
+        return _points_of(self)
 
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function: the smallest type II error that the claim allows.
@@ -92,7 +97,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         alarm = np.asarray(false_alarm, dtype=float)
         best = np.zeros_like(alarm)
         for e in np.linspace(0.0, min(self.epsilon_at(1e-9), 60.0), 241):
-            best = np.maximum(best, _two_lines(alarm, float(e), self.delta_at(float(e))))
+            best = np.maximum(best, two_lines(alarm, float(e), self.delta_at(float(e))))
         return best
 
     def group(self, records: int) -> Claim:
@@ -114,11 +119,11 @@ class PureDp(Claim, frozen=True, tag="pure"):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _require_positive(epsilon=self.epsilon)
+        _require_positive(self, "epsilon")
 
     def delta_at(self, epsilon: float) -> float:
         """Profile of randomised response, the worst epsilon-DP mechanism."""
-        return _box_delta(self.epsilon, 0.0, epsilon)
+        return box_delta(self.epsilon, 0.0, epsilon)
 
     def group(self, records: int) -> PureDp:
         """``records * epsilon`` (Dwork and Roth 2014, Theorem 2.2)."""
@@ -130,7 +135,7 @@ class PureDp(Claim, frozen=True, tag="pure"):
 
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function ``max(0, 1 - e^eps a, e^-eps (1 - a))``."""
-        return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, 0.0)
+        return two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, 0.0)
 
     def __str__(self) -> str:
         return f"{self.epsilon:.4g}-DP"
@@ -143,13 +148,13 @@ class ApproxDp(Claim, frozen=True, tag="approx"):
     delta: float
 
     def __post_init__(self) -> None:
-        _require_positive(epsilon=self.epsilon)
-        if not 0 <= self.delta < 1:
+        _require_positive(self, "epsilon")
+        if not 0 <= _plain(self, "delta") < 1:
             raise UsageError(f"claim: expected 0 <= delta < 1, got delta={self.delta!r}")
 
     def delta_at(self, epsilon: float) -> float:
         """Profile of the revealing box (Kairouz, Oh and Viswanath 2015, Theorem 3.3)."""
-        return _box_delta(self.epsilon, self.delta, epsilon)
+        return box_delta(self.epsilon, self.delta, epsilon)
 
     def group(self, records: int) -> ApproxDp:
         """``(k eps, delta (e^(k eps) - 1)/(e^eps - 1))`` (Vadhan 2017, Lemma 2.2, sum kept)."""
@@ -165,7 +170,7 @@ class ApproxDp(Claim, frozen=True, tag="approx"):
 
     def miss_rate(self, false_alarm: npt.ArrayLike) -> Floats:
         """Trade-off function ``max(0, 1 - d - e^eps a, e^-eps (1 - d - a))``."""
-        return _two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, self.delta)
+        return two_lines(np.asarray(false_alarm, dtype=float), self.epsilon, self.delta)
 
     def __str__(self) -> str:
         return f"({self.epsilon:.4g}, {self.delta:.4g})-DP"
@@ -180,7 +185,7 @@ class GaussianDp(Claim, frozen=True, tag="gaussian"):
     largest_order: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
-        _require_positive(mu=self.mu)
+        _require_positive(self, "mu")
 
     @property
     def parameter(self) -> float:
@@ -230,7 +235,7 @@ class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
     largest_order: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
-        _require_positive(rho=self.rho)
+        _require_positive(self, "rho")
 
     @property
     def parameter(self) -> float:
@@ -252,7 +257,7 @@ class ZeroConcentratedDp(Claim, frozen=True, tag="zcdp"):
     def delta_at(self, epsilon: float) -> float:
         """Profile implied by all Renyi orders at once."""
         orders = tuple(1 + np.geomspace(1e-2, 1e6, 400))
-        return _renyi_delta(orders, tuple(self.rho * a for a in orders), epsilon)
+        return renyi_delta(orders, tuple(self.rho * a for a in orders), epsilon)
 
     def __str__(self) -> str:
         return f"{self.rho:.4g}-zCDP"
@@ -267,9 +272,12 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
     symbol: ClassVar[str] = "Renyi epsilon"
 
     def __post_init__(self) -> None:
-        _require_positive(epsilon=self.epsilon)
-        if not self.order > 1:
-            raise UsageError(f"claim: expected a Renyi order > 1, got order={self.order!r}")
+        _require_positive(self, "epsilon")
+        if not 1 < _plain(self, "order") < math.inf:
+            raise UsageError(
+                f"claim: expected a finite Renyi order > 1, got order={self.order!r}; an infinite "
+                "one is eps= alone"
+            )
 
     @property
     def parameter(self) -> float:
@@ -300,7 +308,7 @@ class RenyiDp(Claim, frozen=True, tag="renyi"):
 
     def delta_at(self, epsilon: float) -> float:
         """Profile implied by the one order."""
-        return _renyi_delta((self.order,), (self.epsilon,), epsilon)
+        return renyi_delta((self.order,), (self.epsilon,), epsilon)
 
     def __str__(self) -> str:
         return f"({self.order:.4g}, {self.epsilon:.4g})-RDP"
@@ -310,52 +318,10 @@ AnyClaim = PureDp | ApproxDp | GaussianDp | ZeroConcentratedDp | RenyiDp
 RenyiClaim = GaussianDp | ZeroConcentratedDp | RenyiDp
 
 
-def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Hockey-stick divergence of N(0,1) and N(mu,1) at `epsilon` (Balle and Wang 2018)."""
-    first = special.ndtr(mu / 2 - epsilon / mu)
-    second = math.exp(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu)))
-    return max(0.0, float(first) - second)
-
-
 @lru_cache(maxsize=256)
-def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The mu at which the Gaussian mechanism is exactly (`epsilon`, `delta`)-DP (rounded down)."""
-    low, high = 0.0, 1.0
-    while gaussian_delta(high, epsilon) < delta:
-        low, high = high, 2 * high
-    for _ in range(100):
-        middle = (low + high) / 2
-        if middle <= 0:
-            break
-        low, high = (middle, high) if gaussian_delta(middle, epsilon) < delta else (low, middle)
-    return low
-
-
-@lru_cache(maxsize=256)
-def _points_along(claim: Claim) -> tuple[tuple[float, float], ...]:
-    grid = {round(claim.epsilon_at(d), 6) for d in (0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)}
+def _points_of(claim: Claim) -> tuple[tuple[float, float], ...]:
+    grid = {round(claim.epsilon_at(d), 6) for d in _DELTAS}
     return tuple((e, claim.delta_at(e)) for e in sorted(grid) if 0 < e < LARGEST_EPSILON)
-
-
-def _box_delta(claimed: float, revealed: float, epsilon: float) -> float:
-    if epsilon >= claimed:
-        return revealed
-    # exp(claimed) may overflow: divide numerator and denominator by it.
-    told = -math.expm1(epsilon - claimed) / (1 + math.exp(-claimed))
-    return revealed + (1 - revealed) * told
-
-
-def _two_lines(alarm: Floats, epsilon: float, delta: float) -> Floats:
-    steep = 1 - delta - math.exp(min(epsilon, 700.0)) * alarm
-    flat = math.exp(-epsilon) * (1 - delta - alarm)
-    return np.maximum(0.0, np.maximum(steep, flat))
-
-
-@lru_cache(maxsize=4096)
-def _renyi_delta(orders: tuple[float, ...], bounds: tuple[float, ...], epsilon: float) -> float:
-    from dp_accounting.rdp import rdp_privacy_accountant
-
-    return float(rdp_privacy_accountant.compute_delta(orders, bounds, epsilon)[0])
 
 
 def _too_many(claim: Claim, records: int, why: str) -> UsageError:
@@ -363,11 +329,19 @@ def _too_many(claim: Claim, records: int, why: str) -> UsageError:
 
 
 def _group_of(records: int) -> int:
-    _require_positive(records=records)
+    if not (math.isfinite(records) and records > 0):
+        raise UsageError(f"claim: expected a finite records > 0, got records={records!r}")
     return records
 
 
-def _require_positive(**values: float) -> None:
-    for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
-            raise UsageError(f"claim: expected a finite {name} > 0, got {name}={value!r}")
+def _require_positive(claim: Claim, name: str) -> None:
+    given = getattr(claim, name)
+    if not 0 < _plain(claim, name) < math.inf:
+        raise UsageError(f"claim: expected a finite {name} > 0, got {name}={given!r}")
+
+
+def _plain(claim: Claim, name: str) -> float:
+    """The number of a claim made a plain one, which a record can hold; nan if it is none."""
+    plain = number(getattr(claim, name))
+    msgspec.structs.force_setattr(claim, name, plain)
+    return plain

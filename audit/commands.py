@@ -20,7 +20,7 @@ from audit.engine import run as play
 from audit.errors import UsageError
 from audit.files import write_atomically
 from audit.footprint import Footprint
-from audit.judge import reach
+from audit.judge import parameter_reach, reach
 from audit.limits import Limits
 from audit.locate import CONFIGURED, located
 from audit.lock import sole_user
@@ -286,6 +286,8 @@ def _print_plan(plan: Plan) -> None:
         epsilon, delta = case.claim.points()[0]
         caught = reach(case, epsilon, delta)
         families = ", ".join(f"{k} {v:.3g}" if v else f"{k} none" for k, v in caught.items())
+        own = parameter_reach(case)
+        families += f"; {case.claim.symbol} {own:.3g}" if own else ""
         click.echo(
             f"{case.name}: {case.claim} in view {case.view}; {case.trials} trials "
             f"({case.scouting} to scout); could catch epsilon at delta {delta:g}: {families}"

@@ -108,12 +108,18 @@ def _smaller(one: CaseResult, other: CaseResult, again: dict[float, float]) -> f
 
 def _unconfirmed(one: CaseResult, other: CaseResult) -> Finding:
     command = next((f.reproduce for f in one.findings if f.rule == "DP001"), "")
+    at = one.choice.epsilon if one.choice else 0.0
+    first, second = f"epsilon >= {one.epsilon_lower:.4g}", f"{other.epsilon_lower:.4g}"
+    second += f" at delta {other.delta:g}"
+    if one.epsilon_lower <= at and one.parameter_lower is not None:
+        first = f"{one.claim.symbol} >= {one.parameter_lower:.4g}"
+        second = f"{other.parameter_lower or 0.0:.4g}"
     return Finding(
         rule="DP015",
         case=one.name,
         message=(
-            f"the first run certified epsilon >= {one.epsilon_lower:.4g}, the second only "
-            f"{other.epsilon_lower:.4g} at delta {other.delta:g}, so the claim stands for now"
+            f"the first run certified {first}, the second only {second}, so the claim stands "
+            "for now"
         ),
         reproduce=command,
     )

@@ -83,8 +83,9 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
         raise UsageError(f"case {result.name!r} was not refuted")
     pair = choice.pair_of(planned)
     bound = f"epsilon >= {_above(result.epsilon_lower, choice.epsilon)} at delta {result.delta:g}"
-    if result.epsilon_lower <= choice.epsilon and result.parameter_lower is not None:
-        bound = f"{result.claim.symbol} >= {result.parameter_lower:.4g}"
+    own = result.claim.parameter
+    if result.epsilon_lower <= choice.epsilon and own and result.parameter_lower is not None:
+        bound = f"{result.claim.symbol} >= {_above(result.parameter_lower, own)}"
     allowed = f"{choice.epsilon:.4g}" if isinstance(result.claim, PureDp) else str(result.claim)
     return (
         f"{bound}, but the claim allows {allowed}. Pair: {pair.label}. "
@@ -93,9 +94,9 @@ def refutation(result: CaseResult, planned: PlannedCase) -> str:
 
 
 def _heard(result: CaseResult) -> str:
-    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
+    what, bound = result.certified
     return (
-        f"certified {certified:.4g} although both sides had the same input: trials are not what "
+        f"certified {what} {bound:.4g} although both sides had the same input: trials are not what "
         "the bounds take them for, so no verdict of this run about this target counts"
     )
 
@@ -118,6 +119,8 @@ def _blindness(result: CaseResult, planned: PlannedCase) -> str:
         )
     best = smallest(result.could_have_caught)
     reach = "no epsilon up to 60" if best is None else f"epsilon {best:.3g} at the least"
+    if result.parameter_caught is not None:
+        reach = f"{result.claim.symbol} {result.parameter_caught:.3g} at the least"
     return (
         f"with {sum(planned.blocks)} testifying trials {reach} would have been caught with "
         f"probability 0.8; the claim is {result.claim}. Raise --trials"

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from audit import bounds
 from audit.claim import GaussianDp, RenyiClaim
@@ -19,7 +20,7 @@ from audit.dispersion import blocks_agree
 from audit.evidence import Counts, Evidence
 from audit.findings import disagreement, promise_broken, with_findings
 from audit.measured import log_odds, log_odds_upper
-from audit.power import could_have_caught, gaussian_reach, renyi_reach, smallest
+from audit.power import could_have_caught, gaussian_reach, mu_reach, renyi_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import (
     CaseResult,
@@ -56,12 +57,20 @@ def crossing(planned: PlannedCase, choice: Choice, evidence: Evidence) -> int | 
 
 def _renyi_crossings(planned: PlannedCase, choice: Choice, prefixes: Counts) -> set[int]:
     """Blocks after which the bet against the claim's Renyi divergence has won enough."""
-    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.renyi
-    if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
+    wealth = _renyi_path(planned, choice, prefixes)
+    if wealth is None:
         return set()
-    allowed = claim.divergence_at(bet.order)
-    wealth = renyi_log_wealth(prefixes, bet, allowed)
-    return set(np.flatnonzero(wealth >= -math.log(alpha)).tolist())
+    return set(np.flatnonzero(wealth >= -math.log(planned.shares.renyi)).tolist())
+
+
+def _renyi_path(
+    planned: PlannedCase, choice: Choice, prefixes: Counts
+) -> npt.NDArray[np.float64] | None:
+    """Log-wealth of the bet against what the claim allows; None for other claims."""
+    bet, claim = choice.renyi, planned.claim
+    if bet is None or not isinstance(claim, RenyiClaim) or planned.shares.renyi <= 0:
+        return None
+    return renyi_log_wealth(prefixes, bet, claim.divergence_at(bet.order))
 
 
 def judge(
@@ -93,11 +102,11 @@ def judge(
     stop = crossing(planned, choice, evidence) if plan.early_stop else None
     counted = evidence.prefix(stop) if stop else evidence
     lower, parameter, profile = _certify(planned, choice, counted, stopped=stop is not None)
-    caught = reach(planned, choice.epsilon, choice.delta)
+    caught, own = reach(planned, choice.epsilon, choice.delta), parameter_reach(planned)
     estimate, upper = _estimate(
         plan, choice, counted.total, planned.alpha, stopped=stop is not None
     )
-    verdict = _verdict(plan, planned, choice, counted.total, lower, parameter, caught)
+    verdict = _verdict(plan, planned, choice, counted.total, lower, parameter, caught, own)
     if twin is not None:
         # Nothing is easier to catch than the box; an estimate below it is noise.
         caught = {**caught, TWINS: max(twin, caught["revealing box"] or twin)}
@@ -118,6 +127,7 @@ def judge(
         estimate_upper=upper,
         parameter_lower=parameter,
         could_have_caught=caught,
+        parameter_caught=own,
         profile=profile,
         stopped=stop is not None,
         trials=counted.trials,
@@ -125,7 +135,7 @@ def judge(
         exceptions=exceptions,
         choice=choice,
         counts=counted.to_rows(),
-        log_wealth=_wealth_path(choice, counted),
+        log_wealth=_wealth_path(planned, choice, counted),
         ladder=ladder,
     )
     return with_findings(result, planned, notes)
@@ -133,16 +143,24 @@ def judge(
 
 def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float | None]:
     """What a case could catch when its claim is confronted at a point of its profile."""
-    trials, claim, shares = sum(planned.blocks), planned.claim, planned.shares
-    families = could_have_caught(epsilon, delta, trials, shares.fixed)
-    ways = {"by the point": families.get("gaussian noise")}
-    if isinstance(claim, GaussianDp):
-        ways["by mu"] = gaussian_reach(claim.mu, delta, trials, shares.parameter)
-    if isinstance(claim, RenyiClaim) and shares.renyi > 0:
-        ways["by its Renyi divergence"] = renyi_reach(claim, delta, trials, shares.renyi)
-    if len(ways) > 1:
-        families["gaussian noise"] = smallest(ways)
+    trials = sum(planned.blocks)
+    families = could_have_caught(epsilon, delta, trials, planned.shares.fixed)
+    if isinstance(planned.claim, GaussianDp):
+        families["gaussian noise"] = gaussian_reach(
+            planned.claim.mu, delta, trials, planned.shares.parameter
+        )
     return families
+
+
+def parameter_reach(planned: PlannedCase) -> float | None:
+    """Smallest parameter of a claim about Renyi divergences that could show as a violation."""
+    claim, trials, shares = planned.claim, sum(planned.blocks), planned.shares
+    if not isinstance(claim, RenyiClaim) or shares.renyi <= 0:
+        return None
+    ways = {"by the bet": renyi_reach(claim, trials, shares.renyi)}
+    if isinstance(claim, GaussianDp):
+        ways["by counting"] = mu_reach(claim.mu, trials, shares.parameter)
+    return smallest(ways)
 
 
 def failed(planned: PlannedCase, message: str, notes: tuple[Finding, ...] = ()) -> CaseResult:
@@ -242,15 +260,17 @@ def _verdict(
     lower: float,
     parameter: float | None,
     caught: dict[str, float | None],
+    own: float | None,
 ) -> Verdict:
     if refutes(planned, choice, lower, parameter):
         return "refuted"
     if not any(choice.guess) and set(choice.posterior) == {0.5}:
         return "blind"  # the frozen rule cannot tell anything apart, so it could not fail
+    claimed = planned.claim.parameter
+    by_bet = own is not None and claimed is not None and own <= plan.blind_factor * claimed
+    seeing = by_bet or _sees_enough_somewhere(plan, planned, choice, caught)
     kept = not promise_broken(choice, lower, total)
-    return (
-        "unrefuted" if kept and _sees_enough_somewhere(plan, planned, choice, caught) else "blind"
-    )
+    return "unrefuted" if kept and seeing else "blind"
 
 
 def refutes(planned: PlannedCase, choice: Choice, lower: float, parameter: float | None) -> bool:
@@ -276,9 +296,11 @@ def _sees_enough_somewhere(
     return any(sees_enough(plan, e, reach(planned, e, d)) for e, d in points)
 
 
-def _wealth_path(choice: Choice, evidence: Evidence) -> tuple[float, ...]:
+def _wealth_path(planned: PlannedCase, choice: Choice, evidence: Evidence) -> tuple[float, ...]:
     prefixes = evidence.prefixes()
     if len(prefixes) == 0:
         return ()
-    path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
+    path = _renyi_path(planned, choice, prefixes)
+    if path is None:
+        path = bounds.log_wealth(prefixes, choice.posterior, [choice.epsilon], choice.delta)[0]
     return tuple(round(float(w), 6) for w in path)

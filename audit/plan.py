@@ -16,6 +16,7 @@ from audit.claim import AnyClaim
 from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
+from audit.numbers import number, whole
 from audit.pair import Pair
 from audit.promise import own_pairs
 from audit.quantise import BITS
@@ -53,10 +54,16 @@ class Settings:
     profile: str = ""
 
     def __post_init__(self) -> None:
-        require_trials(self.trials, "trials")
-        if not 0 < self.alpha < 0.5:
-            raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha}")
-        if self.seed < 0:
+        self._require()
+        for name, plain in (("trials", int), ("seed", int), ("alpha", float)):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        object.__setattr__(self, "early_stop", bool(self.early_stop))
+
+    def _require(self) -> None:
+        require_trials(whole(self.trials, "trials"), "trials")
+        if not 0 < number(self.alpha) < 0.5:
+            raise UsageError(f"alpha: expected a probability in (0, 0.5), got {self.alpha!r}")
+        if whole(self.seed, "seed") < 0:
             raise UsageError(f"seed: expected an integer >= 0, got {self.seed}")
         in_scope(self.threats)
         if not self.blind_factor > 1:

@@ -75,25 +75,31 @@ def gaussian_reach(mu: float, delta: float, trials: int, alpha: float) -> float 
     Returns:
         The epsilon refuted with probability 0.8, None when no mu up to 60 would be.
     """
+    truth = mu_reach(mu, trials, alpha)
+    return None if truth is None else min(LARGEST_EPSILON, GaussianDp(mu=truth).epsilon_at(delta))
+
+
+def mu_reach(mu: float, trials: int, alpha: float) -> float | None:
+    """Smallest true mu that refutes "is mu-GDP" by counting; as `gaussian_reach`."""
     share = accuracy_needed(mu, trials, alpha)
-    if share is None:
-        return None
-    truth = GaussianDp(mu=max(mu, 2 * float(special.ndtri(share))))
-    return min(LARGEST_EPSILON, truth.epsilon_at(delta))
+    return None if share is None else max(mu, 2 * float(special.ndtri(share)))
 
 
 @lru_cache(maxsize=256)
-def renyi_reach(claim: RenyiClaim, delta: float, trials: int, alpha: float) -> float | None:
-    """Smallest true epsilon at `delta` whose Gaussian mechanism the best Renyi bet refutes.
+def renyi_reach(claim: RenyiClaim, trials: int, alpha: float) -> float | None:
+    """Smallest true parameter of a Gaussian mechanism that the best Renyi bet refutes.
+
+    It is stated in the claim's own terms: an epsilon at some delta says little about a divergence,
+    so that a hundredfold violation can lie below the epsilon that the claim implies there.
 
     Args:
         claim: The claim.
-        delta: Delta at which the epsilon is stated.
         trials: Testifying trials.
         alpha: Share of the error budget of the test.
 
     Returns:
-        The epsilon refuted with probability 0.8, None when no mu up to 60 would be.
+        The rho, or the epsilon of the claim's order, that is refuted with probability 0.8; None
+        when no mu up to 60 would be.
     """
 
     def power(mu: float) -> float:
@@ -101,7 +107,7 @@ def renyi_reach(claim: RenyiClaim, delta: float, trials: int, alpha: float) -> f
 
     order = min(claim.largest_order, _HIGHEST)
     mu = _smallest(power, math.sqrt(2 * claim.divergence_at(order) / order))
-    return None if mu is None else min(LARGEST_EPSILON, GaussianDp(mu=mu).epsilon_at(delta))
+    return None if mu is None else claim.parameter_at(order, order * mu**2 / 2)
 
 
 def accuracy_needed(mu: float, trials: int, alpha: float) -> float | None:

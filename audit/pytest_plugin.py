@@ -170,11 +170,13 @@ def properties(result: CaseResult) -> list[tuple[str, object]]:
     from audit.power import smallest
 
     least = smallest(result.could_have_caught)
+    own = {n: getattr(result, n) for n in ("parameter_lower", "parameter_caught")}
     return [
         ("verdict", result.verdict),
         ("epsilon_lower", result.epsilon_lower),
         ("could_have_caught", "nothing" if least is None else least),
         ("claim", f"{result.claim} of {result.view}"),
+        *((n, v) for n, v in own.items() if v is not None),
         ("alpha", result.alpha),
     ]
 

@@ -87,7 +87,9 @@ def renyi_log_wealth(prefixes: Counts, bet: RenyiBet, divergence: float) -> Floa
     exp(-a D) 2 h on a trial of P, -2 a h^(1/a) on one of Q, less 1 - a on either, has a mean of at
     most 0, and so it has when P always pays Q the same. All of this is frozen before any trial
     testifies, and the stake never loses more than all: wealth is a non-negative supermartingale
-    (Ville 1939) at every divergence that is not exceeded.
+    (Ville 1939) at every divergence that is not exceeded. A bin may even depend on other trials'
+    views, as long as no label is in it: given all views labels are independent, and the bin that
+    is worst for the bound is a function of a trial's own view again.
 
     Args:
         prefixes: Running counts, shape (blocks, 2, bins), row 0 left.

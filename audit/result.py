@@ -183,6 +183,9 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             of Renyi); None when the claim has none, or its test had not ended.
         could_have_caught: Family of alternatives to the smallest true epsilon that would have
             been refuted with probability 0.8; None where no epsilon would.
+        parameter_caught: Smallest parameter of a claim about Renyi divergences at which Gaussian
+            noise would have been refuted with probability 0.8; None for other claims, and where
+            no noise would.
         profile: Certified ``(delta, epsilon_lower)`` at several deltas.
         stopped: Whether the case ended early; then only the anytime bound is reported.
         trials: Testifying trials that count.
@@ -190,7 +193,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         exceptions: Share of trials that raised, left and right.
         choice: What scouting froze; None when the mechanism failed.
         counts: Evidence in its plain form, by block.
-        log_wealth: Log-wealth of the betting test against the claim after each block.
+        log_wealth: Log-wealth of the bet against the claim after each block: on its Renyi
+            divergences where it limits them, else on its confronted point.
         ladder: What is known about the algorithm itself; None without an exact likelihood ratio.
         findings: Codes and messages.
         confirmation: The second run of a refuted case, when refutations had to be confirmed; then
@@ -211,6 +215,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     estimate_upper: Level | None = None
     parameter_lower: Level | None = None
     could_have_caught: dict[str, Level | None] = {}
+    parameter_caught: Level | None = None
     profile: tuple[tuple[Probability, Level], ...] = ()
     stopped: bool = False
     trials: Count = 0
@@ -247,8 +252,14 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def silent(self) -> bool:
         """Whether it was played and nothing was certified, as it must be on equal inputs."""
-        certified = max(self.epsilon_lower, self.parameter_lower or 0.0)
-        return self.verdict != "error" and certified == 0
+        return self.verdict != "error" and self.certified[1] == 0
+
+    @property
+    def certified(self) -> tuple[str, float]:
+        """Name and bound of what was certified: epsilon, or else the claim's own parameter."""
+        if self.epsilon_lower > 0 or not self.parameter_lower:
+            return "epsilon", self.epsilon_lower
+        return self.claim.symbol, self.parameter_lower
 
     @cached_property
     def evidence(self) -> Evidence:

@@ -12,7 +12,7 @@ from audit.rule import Rule
 
 
 class ClaimRefuted(Rule):
-    """The certified lower bound on epsilon lies above what the claim allows.
+    """A certified lower bound, on epsilon or the claim's own parameter, lies above the claim.
 
     Cause: on the reported pair of neighbouring inputs, the frozen attack told left from right
     more often than any mechanism that keeps the claim could, except with the probability that the
@@ -63,7 +63,8 @@ class Blind(Rule):
     """The audit could not have caught a violation of the size that matters.
 
     Cause: with this many trials, even a mechanism whose epsilon is the stated multiple of the
-    claim would have been refuted with probability below 0.8; or nothing varies in the view.
+    claim would have been refuted with probability below 0.8, and so would one whose Renyi
+    divergences are, where the claim limits those; or nothing varies in the view.
 
     Effect: no verdict (exit code 3), since an audit that could not fail must not look green.
 

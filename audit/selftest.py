@@ -72,8 +72,9 @@ def outcome(result: CaseResult) -> str:
         kind = "planted bug caught" if good else "planted bug missed"
     else:
         kind = "nothing certified" if good else "something certified"
-    certified = max(result.epsilon_lower, result.parameter_lower or 0.0)
-    return f"{kind}; certified {certified:.3g} after {result.trials} trials"
+    what, bound = result.certified
+    certified = f"{what} {bound:.3g}" if bound > 0 else "0"
+    return f"{kind}; certified {certified} after {result.trials} trials"
 
 
 def _first_pair(request: Request) -> Pair:

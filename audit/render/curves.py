@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import special
 
 from audit.claim import AnyClaim, ApproxDp, PureDp
-from audit.record import CaseResult, Choice
+from audit.record import CaseResult, Choice, PlannedCase
 from audit.render.sentences import of_one_run
 
 Floats = npt.NDArray[np.float64]
@@ -155,9 +155,11 @@ def interval(hits: int, trials: int, alpha: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def wealth_target(result: CaseResult) -> float:
-    """The log-wealth that refutes: half of the case's alpha is spent on the bet."""
-    return math.log(2 / result.alpha) if result.alpha > 0 else 0.0
+def wealth_target(planned: PlannedCase, result: CaseResult) -> float:
+    """The log-wealth that refutes, by the share of alpha that is spent on the bet that is drawn."""
+    own = result.choice is not None and result.choice.renyi is not None
+    share = planned.shares.renyi if own else planned.shares.betting
+    return -math.log(share) if share > 0 else 0.0
 
 
 def rows(result: CaseResult) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from audit.record import CaseResult, Finding, PlannedCase, Record
-from audit.render import timeline
+from audit.render import curves, timeline
 from audit.render.picture import Pictures, drawing
 from audit.render.reach import reach
 from audit.render.templating import environment, findings_by_case, for_html, markup
@@ -45,7 +45,7 @@ def _drawn(pictures: Pictures, planned: PlannedCase, result: CaseResult) -> dict
     if result.choice and result.trials:
         shown["trade_off"] = markup(pictures.trade_off(result))
     if result.log_wealth:
-        shown["wealth"] = markup(pictures.wealth(result))
+        shown["wealth"] = markup(pictures.wealth(result, curves.wealth_target(planned, result)))
     return shown
 
 

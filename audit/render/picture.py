@@ -87,15 +87,18 @@ class Pictures:
             _line(axes, [left, right, right, left, left], [low, low, high, high, low], "box", 1.6)
         return element(svg_of(self._square), _TRADE_OFF, self._frame)
 
-    def wealth(self, result: CaseResult) -> str:
+    def wealth(self, result: CaseResult, target: float) -> str:
         """The log-wealth of the bet against the claim after each block.
+
+        Args:
+            result: A result with log-wealth.
+            target: The log-wealth that refutes.
 
         Returns:
             One ``<svg>`` element.
         """
         axes = _cleared(self._strip)
         wealth = np.nan_to_num(np.array([0.0, *result.log_wealth]))
-        target = curves.wealth_target(result)
         top, bottom = max(target, wealth.max(), 1.0), min(0.0, wealth.min())
         blocks = np.arange(len(wealth), dtype=float)
         axes.set(xlim=(0, blocks[-1]), ylim=(bottom, top))

@@ -23,8 +23,11 @@ def shares(result: CaseResult) -> dict[str, float]:
             found["accountant"] = ladder.accountant / ladder.theorem
         found["certificate"] = ladder.certificate / ladder.theorem
     caught = smallest_caught(result)[1]
-    if caught is not None:
-        found["could have caught"] = caught / claimed
+    could = [] if caught is None else [caught / claimed]
+    if own is not None and result.parameter_caught is not None:
+        could.append(result.parameter_caught / own)
+    if could:
+        found["could have caught"] = min(could)
     return found
 
 

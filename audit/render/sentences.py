@@ -89,7 +89,8 @@ def verdict_sentence(result: CaseResult) -> str:
 
 
 def _anything(result: CaseResult) -> str:
-    return floor(max(result.epsilon_lower, result.parameter_lower or 0.0))
+    what, bound = result.certified
+    return f"{what} {floor(bound)}" if bound > 0 else floor(0.0)
 
 
 def _refuted(result: CaseResult) -> str:
@@ -100,7 +101,7 @@ def _refuted(result: CaseResult) -> str:
             f"with confidence {sure} the true epsilon of the {view_of(result)} is at least"
             f" {bound} at delta {number(result.delta)}; the claim allows at most {limit}"
         )
-    if result.parameter_lower is not None:
+    if result.parameter_lower is not None and _exceeded(result):
         needed = f"{result.claim.symbol} of at least {floor(result.parameter_lower)}"
         return (
             f"with confidence {sure} the {view_of(result)} needs a {needed}, which"
@@ -132,13 +133,20 @@ def _error(result: CaseResult) -> str:
 
 
 def _power(result: CaseResult) -> str:
-    family, caught = smallest_caught(result)
-    if caught is None:
+    family, epsilon = smallest_caught(result)
+    own, known = result.parameter_caught, []
+    if own is not None:
+        known.append((f"{result.claim.symbol} of {ceiling(own)}", "gaussian noise"))
+        family += f", at delta {number(result.delta)}"
+    if epsilon is not None:
+        known.append((f"epsilon of {ceiling(epsilon)}", one_line(family, 60)))
+    if not known:
         return "no violation of any size would have been caught with probability 0.8"
-    return (
-        f"an ideal attack would have caught a true epsilon of {ceiling(caught)} or more with"
-        f" probability 0.8 ({one_line(family, 60)})"
+    (size, family), *more = known
+    told = (
+        f"an ideal attack would have caught a true {size} or more with probability 0.8 ({family})"
     )
+    return told + "".join(f", or a true {size} or more ({family})" for size, family in more)
 
 
 def smallest_caught(result: CaseResult) -> tuple[str, float | None]:
@@ -150,24 +158,49 @@ def smallest_caught(result: CaseResult) -> tuple[str, float | None]:
     return family, known[family]
 
 
+def caught(result: CaseResult) -> str:
+    """The smallest violation that could have been caught: ``1.2``, or ``rho 0.6``."""
+    own = result.parameter_caught
+    if own is None:
+        return ceiling(smallest_caught(result)[1])
+    return f"{result.claim.symbol} {ceiling(own)}"
+
+
 def could_have_caught(result: CaseResult) -> str:
     """What could have been caught, per family: ``1.2 (box), no size (gaussian)``."""
     parts = [
         f"{'no size' if epsilon is None else ceiling(epsilon)} ({one_line(family, 60)})"
         for family, epsilon in result.could_have_caught.items()
     ]
+    if result.parameter_caught is not None:
+        parts.append(f"{caught(result)} (gaussian noise)")
     return ", ".join(parts) or NOTHING
 
 
 def certified(result: CaseResult, link: str = " of the claimed ") -> str:
     """How much is certified: ``1.32 of the claimed 1``."""
-    claimed = claimed_epsilon(result)
+    symbol, lower, claimed = scale(result)
     if claimed is None:
         return NOTHING
+    return f"{symbol} {link.join(side_by_side(lower, claimed))}".strip()
+
+
+def scale(result: CaseResult) -> tuple[str, float, float | None]:
+    """What is certified and claimed, and of what: the claim's own parameter where it was tested.
+
+    Where only a point of the claim is refuted, its epsilon; the symbol is empty for an epsilon.
+    """
+    claimed, own = claimed_epsilon(result), result.claim.parameter
+    by_point = claimed is not None and result.epsilon_lower > claimed and not _exceeded(result)
+    if claimed is None or own is None or result.parameter_lower is None or by_point:
+        return "", result.epsilon_lower, claimed
+    return result.claim.symbol, result.parameter_lower, own
+
+
+def _exceeded(result: CaseResult) -> bool:
+    """Whether the claim's own parameter is refuted."""
     own = result.claim.parameter
-    if own is not None and result.parameter_lower is not None:
-        return f"{result.claim.symbol} " + link.join(side_by_side(result.parameter_lower, own))
-    return link.join(side_by_side(result.epsilon_lower, claimed))
+    return own is not None and (result.parameter_lower or 0.0) > own
 
 
 def false_alarm_sentence(record: Record) -> str:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from audit.record import CaseResult, PlannedCase, Record
-from audit.render.sentences import LABELS, badge, claimed_epsilon, smallest_caught
+from audit.render.sentences import LABELS, badge, caught, claimed_epsilon, scale
 from audit.render.wording import NOTHING, ceiling, count, floor, number, percent
 from audit.sweep import suffix
 
-HEAD = ("value", "claimed epsilon", "certified", "share", "could have caught", "verdict")
+HEAD = ("value", "claimed", "certified", "share", "could have caught", "verdict")
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,22 @@ def _swept(case: PlannedCase) -> str:
 def _rows(found: Sequence[tuple[float, CaseResult]]) -> tuple[tuple[str, ...], ...]:
     rows = []
     for value, result in found:
-        claimed = claimed_epsilon(result)
+        symbol, lower, claimed = scale(result)
         rows.append(
             (
                 number(value),
-                NOTHING if claimed is None else number(claimed),
-                floor(result.epsilon_lower),
-                percent(result.epsilon_lower / claimed) if claimed else NOTHING,
-                ceiling(smallest_caught(result)[1]),
+                NOTHING if claimed is None else f"{symbol or 'epsilon'} {number(claimed)}",
+                floor(lower),
+                percent(lower / claimed) if claimed else NOTHING,
+                caught(result),
                 LABELS[badge(result)],
             )
         )
     return tuple(rows)
+
+
+def _rises(one: tuple[str, float, float | None], other: tuple[str, float, float | None]) -> bool:
+    return one[0] == other[0] and one[1] <= other[1]
 
 
 def _sentence(results: Sequence[CaseResult]) -> str:
@@ -72,12 +76,14 @@ def _sentence(results: Sequence[CaseResult]) -> str:
         (small, large)
         for i, small in enumerate(ordered)
         for large in ordered[i + 1 :]
-        if large.estimate_upper is not None and large.estimate_upper < small.epsilon_lower
+        if large.delta == small.delta
+        and large.estimate_upper is not None
+        and large.estimate_upper < small.epsilon_lower
     ]
     if len(ordered) < 2:
         return "One value says nothing about how the bound follows the claim."
     if not back:
-        rising = all(a.epsilon_lower <= b.epsilon_lower for a, b in pairwise(ordered))
+        rising = all(_rises(scale(a), scale(b)) for a, b in pairwise(ordered))
         manner = "rises with the claim at every step" if rising else "follows it up to noise"
         return f"The certified bound {manner}."
     small, large = back[0]

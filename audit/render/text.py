@@ -9,7 +9,6 @@ from audit.record import CaseResult, Finding, Record
 from audit.render import figures, origin, sweeps, timeline
 from audit.render import sentences as say
 from audit.render.wording import (
-    ceiling,
     clean,
     count,
     number,
@@ -133,7 +132,7 @@ def _cells(result: CaseResult) -> list[Text | str]:
         Text(one_line(result.name, LONGEST_NAME)).append(f"\n  {claimed}", style="dim"),
         Text(SHORT[key] + star, style=STYLES[key]),
         say.certified(result, " of "),
-        ceiling(say.smallest_caught(result)[1]),
+        say.caught(result),
         whole(result.trials),
     ]
 

@@ -92,6 +92,24 @@ def test_fewer_trials_are_a_weaker_audit():
     assert (better.code, status(better)) == (0, "nothing")
 
 
+def test_less_to_see_of_a_renyi_divergence_is_a_weaker_audit():
+    """No epsilon could be caught with either; a baseline that knows no divergence says nothing."""
+    claim = ("--claim", "order=1.1,eps=0.1")
+    run(*NOISY, *claim, "--out", "old", trials=4000)
+    run(*NOISY, *claim, "--out", "new", trials=300)
+    outcome = audit("compare", "old/record.json", "new/record.json")
+    assert (outcome.code, status(outcome)) == (3, "weaker audit")
+    assert "smallest Renyi epsilon that could have been caught grew from" in " ".join(
+        outcome.out.split()
+    )
+    baseline = state_of(record("old"))
+    (name, entry), *_ = baseline.cases.items()
+    assert entry.could_have_caught is None
+    unaware = msgspec.structs.replace(entry, parameter_caught=None)
+    found = compare(record("new"), msgspec.structs.replace(baseline, cases={name: unaware}))
+    assert not found.summary.changes
+
+
 def test_a_new_refutation_goes_before_a_weaker_audit():
     run(*NOISY, "--out", "old", trials=4000)
     run(*NOISY, "--out", "new", trials=300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -181,6 +182,7 @@ def test_parse_claim_keeps_its_context() -> None:
         "eps=1,delta=1",
         "eps=1,delta=-1e-9",
         "order=1,eps=1",
+        "order=inf,eps=1",
         "mu=0",
     ],
 )
@@ -192,3 +194,30 @@ def test_parse_claim_refuses(text: str) -> None:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_claims_survive_json(claim: AnyClaim) -> None:
     assert msgspec.json.decode(msgspec.json.encode(claim), type=AnyClaim) == claim
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (PureDp(epsilon=np.log(3.0)), PureDp(epsilon=math.log(3.0))),
+        (ApproxDp(epsilon=1, delta=np.float32(0.5)), ApproxDp(epsilon=1.0, delta=0.5)),
+        (GaussianDp(mu=np.int64(2)), GaussianDp(mu=2.0)),
+        (ZeroConcentratedDp(rho=np.float64(0.5)), ZeroConcentratedDp(rho=0.5)),
+        (RenyiDp(order=np.float64(2), epsilon=1), RenyiDp(order=2.0, epsilon=1.0)),
+    ],
+    ids=str,
+)
+def test_numbers_of_other_libraries_become_plain_ones(given: AnyClaim, plain: AnyClaim) -> None:
+    assert msgspec.json.encode(given) == msgspec.json.encode(plain)
+    assert given == plain
+
+
+@pytest.mark.parametrize("value", ["1", None, 1j, np.array([1.0]), 10**400, math.nan])
+def test_what_is_no_number_is_refused(value: Any) -> None:
+    for make in (
+        lambda: PureDp(epsilon=value),
+        lambda: ApproxDp(epsilon=1.0, delta=value),
+        lambda: RenyiDp(order=value, epsilon=1.0),
+    ):
+        with pytest.raises(UsageError, match="got"):
+            make()

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from algorithms.calibration import Laplace
+from audit.claim import ZeroConcentratedDp
 from audit.confirm import both, confirm, fresh_seed, in_two
 from audit.engine import run
 from audit.plan import Request, Settings, make_plan
@@ -15,6 +16,7 @@ from audit.record import CaseResult, Record, read_record, write_record
 from audit.registry import battery
 from audit.render import render
 from audit.workers import Workers
+from tests.records import one
 
 SETTINGS = Settings(trials=2_000, alpha=0.02, seed=3)
 
@@ -83,6 +85,16 @@ def test_a_refutation_that_is_not_confirmed_falls(confirmed: Record) -> None:
     assert rules[-1] == "DP015"
     assert "DP001" not in rules
     assert joined.findings[-1].reproduce == one.findings[0].reproduce
+
+
+def test_a_refutation_by_rho_that_is_not_confirmed_falls_by_rho() -> None:
+    claim = ZeroConcentratedDp(rho=0.5)
+    first = one("case", claim, "subject", "refuted")
+    first = msgspec.structs.replace(first, epsilon_lower=0.1, parameter_lower=0.53)
+    second = msgspec.structs.replace(first, verdict="unrefuted", parameter_lower=0.31, findings=())
+    joined = both(first, second)
+    assert joined.parameter_lower == 0.31
+    assert "certified rho >= 0.53, the second only 0.31, so" in joined.findings[-1].message
 
 
 def test_a_bound_at_another_delta_does_not_count(confirmed: Record) -> None:

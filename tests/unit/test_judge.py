@@ -28,7 +28,7 @@ def planned_for(claim: AnyClaim, **settings: object) -> tuple[Plan, PlannedCase]
     pair = Pair(0.0, 1.0)
     mechanism = FunctionMechanism(lambda data, rng: data, claim, (pair,))
     request = Request("case", "case", mechanism, claim, (), (pair,))
-    plan, cases = make_plan([request], Settings(alpha=0.05, trials=4_000, **settings))  # type: ignore[arg-type]
+    plan, cases = make_plan([request], Settings(**{"alpha": 0.05, "trials": 4_000, **settings}))  # type: ignore[arg-type]
     return plan, cases[0].planned
 
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from audit import bounds, findings, judge
-from audit.claim import ApproxDp, GaussianDp, PureDp, ZeroConcentratedDp
+from audit.claim import AnyClaim, ApproxDp, GaussianDp, PureDp, RenyiDp, ZeroConcentratedDp
+from audit.engine import run
 from audit.evidence import Evidence
 from audit.findings import Finding
 from audit.measured import log_odds, log_odds_upper
+from audit.mechanism import FunctionMechanism
+from audit.pair import Pair
+from audit.plan import Request, Settings, make_plan
 from audit.power import could_have_caught, gaussian_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import CaseResult, Choice, Ladder
+from audit.registry import battery
 from audit.result import right_and_wrong
 from audit.streams import case_key
 from tests.unit.test_judge import POSTERIOR, choice_for, evidence_of, planned_for
@@ -237,6 +244,46 @@ def test_a_case_that_could_have_been_confronted_elsewhere_is_not_blind() -> None
     assert judge.judge(plan, alone, choice, evidence).verdict == "blind"
 
 
+@pytest.mark.parametrize(
+    ("trials", "verdict"), [(200, "blind"), (1_000, "blind"), (20_000, "unrefuted")]
+)
+def test_a_renyi_claim_is_seen_by_its_own_parameter(trials: int, verdict: str) -> None:
+    """An epsilon is no measure of it: 30 times this claim lies below the epsilon it implies."""
+    claim = RenyiDp(order=1.1, epsilon=0.1)
+    plan, planned = planned_for(claim, trials=trials)
+    result = judge.judge(plan, planned, choice_for(claim), evidence_of(planned, 0.1))
+    assert set(result.could_have_caught.values()) == {None}
+    assert result.parameter_caught == judge.parameter_reach(planned) > claim.epsilon
+    assert result.verdict == verdict
+    assert (result.parameter_caught <= 2 * claim.epsilon) == (verdict == "unrefuted")
+    if verdict == "blind":
+        blind = next(f.message for f in result.findings if f.rule == "DP004")
+        assert f"Renyi epsilon {result.parameter_caught:.3g} at the least" in blind
+
+
+@pytest.mark.parametrize("claim", [GaussianDp(mu=1.0), ApproxDp(epsilon=1.0, delta=1e-5)], ids=str)
+def test_other_claims_are_not_caught_by_a_divergence(claim: AnyClaim) -> None:
+    assert judge.parameter_reach(planned_for(claim)[1]) is None
+
+
+def test_a_plan_without_a_share_for_the_parameter_lays_no_bet() -> None:
+    claim = ZeroConcentratedDp(rho=0.5)
+    mechanism = FunctionMechanism(gaussian, claim, (Pair(0.0, 1.0),), batched=True)
+    request = Request("case", "case", mechanism, claim, battery(["leaf"]))
+    plan, (case,) = make_plan([request], Settings(trials=400, alpha=0.05))
+    shares = msgspec.structs.replace(case.planned.shares, parameter=0.0)
+    planned = msgspec.structs.replace(case.planned, shares=shares)
+    plan = msgspec.structs.replace(plan, cases=(planned,))
+    result = run(plan, [replace(case, planned=planned)]).results[0]
+    assert result.choice is not None
+    assert result.choice.renyi is result.parameter_lower is result.parameter_caught is None
+    assert result.verdict in ("unrefuted", "blind")
+
+
+def gaussian(data: float, trials: int, rng: np.random.Generator) -> np.ndarray:
+    return data + rng.normal(size=trials)
+
+
 def test_a_gaussian_claim_may_be_caught_by_its_mu() -> None:
     _, planned = planned_for(GaussianDp(mu=1.0))
     families = judge.reach(planned, 2.0, 1e-3)
@@ -274,7 +321,7 @@ def test_one_block_is_enough_to_stop() -> None:
     block = np.array([[0, 0, 0, 10, 90], [90, 10, 0, 0, 0]])
     choice = choice_for(planned.claim)
     assert judge.crossing(planned, choice, Evidence(5, {0: block})) == 1
-    assert len(judge._wealth_path(choice, Evidence(5, {0: block}))) == 1
+    assert len(judge._wealth_path(planned, choice, Evidence(5, {0: block}))) == 1
     assert judge.crossing(planned, choice, Evidence(5, {0: block, 1: block})) == 1
     assert judge.crossing(planned, choice, Evidence(5, {0: block[::-1], 1: 9 * block})) == 2
 

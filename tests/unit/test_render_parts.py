@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from importlib.resources import files
 
@@ -10,11 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from audit.claim import ApproxDp, PureDp
+from audit.budget import divide
+from audit.claim import ApproxDp, PureDp, ZeroConcentratedDp
+from audit.planned import Shares
+from audit.record import CaseResult
 from audit.render import curves, wording
 from audit.render import sentences as say
 from audit.render.picture import Pictures, drawing
-from tests.records import CLAIMS, one
+from audit.render.reach import shares
+from audit.render.wording import ceiling, number
+from tests.records import CLAIMS, one, record_of
 
 CSS = (files("audit.render") / "templates" / "palette.css").read_text()
 
@@ -92,6 +98,55 @@ def test_refutation_by_the_parameter_alone_is_told_as_such() -> None:
     sentence = say.verdict_sentence(weak)
     assert "0.31" in sentence
     assert "that kind of claim only" in sentence
+
+
+def in_rho(verdict: str, **changes: object) -> CaseResult:
+    """A result about 0.5-zCDP, confronted at an epsilon of about 3."""
+    result = one("case", ZeroConcentratedDp(rho=0.5), "subject", verdict)
+    return msgspec.structs.replace(result, **changes)
+
+
+def test_what_is_certified_and_could_be_caught_of_a_rho_is_called_a_rho() -> None:
+    result = in_rho("unrefuted", parameter_lower=0.41, parameter_caught=0.62)
+    sentence = say.verdict_sentence(result)
+    assert "certified rho 0.41 of the claimed 0.5" in sentence
+    assert "a true rho of 0.62 or more with probability 0.8 (gaussian noise)" in sentence
+    assert f"(revealing box, at delta {number(result.delta)})" in sentence
+    assert say.caught(result) == "rho 0.62"
+    assert "rho 0.62 (gaussian noise)" in say.could_have_caught(result)
+    assert shares(result)["could have caught"] == pytest.approx(1.2)
+    closer = msgspec.structs.replace(result, parameter_caught=0.55)
+    assert shares(closer)["could have caught"] == pytest.approx(1.1)
+    unknown = msgspec.structs.replace(result, parameter_caught=None)
+    assert say.caught(unknown) == ceiling(say.smallest_caught(result)[1])
+
+
+def test_a_refutation_by_a_point_is_told_in_epsilon() -> None:
+    result = in_rho("refuted", parameter_lower=0.2)
+    assert "rho" not in say.certified(result)
+    assert "epsilon of the output view is at least" in say.verdict_sentence(result)
+    neither = msgspec.structs.replace(result, epsilon_lower=0.1)
+    assert "rho of at least" not in say.verdict_sentence(neither)
+    assert "does not keep" in say.verdict_sentence(neither)
+
+
+def test_what_a_null_test_heard_is_named() -> None:
+    heard = one("case", ZeroConcentratedDp(rho=0.5), "null", "unrefuted")
+    for lower, rho, words in ((0.25, 0.1, "epsilon 0.25"), (0.0, 0.1, "rho 0.1"), (0.0, 0.0, "0")):
+        result = msgspec.structs.replace(heard, epsilon_lower=lower, parameter_lower=rho)
+        assert f"on the same input twice certified {words}." in say.verdict_sentence(result)
+        assert result.silent == (words == "0")
+
+
+@pytest.mark.parametrize(("claim", "share"), [(CLAIMS[0], 0.5), (CLAIMS[2], 0.2)], ids=str)
+def test_the_drawn_bet_refutes_with_its_own_share_of_alpha(claim, share) -> None:
+    record = record_of([one("case", claim, "subject", "refuted")])
+    shares = divide(1e-3, claim, white_box=False)
+    planned = msgspec.structs.replace(record.plan.cases[0], shares=shares)
+    target = curves.wealth_target(planned, record.results[0])
+    assert math.exp(-target) == pytest.approx(share * 1e-3)
+    broke = msgspec.structs.replace(planned, shares=Shares(betting=0.0, fixed=0.0))
+    assert curves.wealth_target(broke, record.results[0]) == 0
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -191,7 +246,7 @@ def test_pictures_have_a_title_and_neither_ids_nor_fixed_colours() -> None:
     result = one("case", CLAIMS[2], "control", "refuted")
     with drawing():
         pictures = Pictures()
-        drawn = [pictures.trade_off(result), pictures.wealth(result)]
+        drawn = [pictures.trade_off(result), pictures.wealth(result, 5.0)]
     for svg in drawn:
         assert svg.startswith('<svg role="img" aria-label="')
         assert "<title>" in svg

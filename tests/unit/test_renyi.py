@@ -19,6 +19,7 @@ from audit.claim import GaussianDp, RenyiClaim, RenyiDp, ZeroConcentratedDp
 from audit.judge import certified_mu
 from audit.mechanism import FunctionMechanism
 from audit.pair import Pair
+from audit.power import renyi_reach
 from audit.renyi import (
     LARGEST_DIVERGENCE,
     Belief,
@@ -250,3 +251,24 @@ def test_a_kept_claim_is_certified_in_part_and_shown_with_its_parameter() -> Non
     assert result.parameter_lower is not None
     assert 0.2 < result.parameter_lower <= 0.5
     assert "rho 0." in result._repr_html_()
+    assert result.choice is not None
+    assert result.choice.renyi is not None
+    bet, prefixes = result.choice.renyi, result.evidence.prefixes()
+    wealth = renyi_log_wealth(prefixes, bet, claim.divergence_at(bet.order))
+    assert result.log_wealth == pytest.approx(wealth.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [ZeroConcentratedDp(rho=0.02), RenyiDp(order=1.1, epsilon=0.1), RenyiDp(order=8.0, epsilon=1)],
+    ids=str,
+)
+def test_what_a_bet_can_catch_is_told_in_the_claims_own_terms(claim: RenyiClaim) -> None:
+    found = [renyi_reach(claim, trials, 5e-4) for trials in (750, 15_000, 1_000_000)]
+    small, middle, large = (reach or math.inf for reach in found)
+    assert claim.parameter < large < middle < small < math.inf
+    assert renyi_reach(claim, 10, 5e-4) is None
+    order = min(claim.largest_order, 10.0)
+    mu = math.sqrt(2 * middle * claim.divergence_at(order) / claim.parameter / order)
+    assert gaussian_growth(mu, claim).refutes(15_000, 5e-4, 0.8)
+    assert not gaussian_growth(0.97 * mu, claim).refutes(15_000, 5e-4, 0.8)

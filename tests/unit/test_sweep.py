@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from audit.cases import Asked, requests_for
+from audit.claim import ZeroConcentratedDp
 from audit.config import CaseConfig
 from audit.engine import run
 from audit.errors import UsageError
@@ -89,3 +90,27 @@ def test_a_bound_that_does_not_follow_is_said(swept: Record) -> None:
     )
     sentence = sweeps(msgspec.structs.replace(swept, results=broken))[0].sentence
     assert "does not follow the claim at 1 pair" in sentence
+
+
+def test_a_sweep_of_rho_is_told_in_rho(swept: Record) -> None:
+    """Bounds at other deltas are not compared, and a rho never with an epsilon."""
+    small, large = (
+        msgspec.structs.replace(
+            result, claim=ZeroConcentratedDp(rho=rho), parameter_lower=lower, parameter_caught=3.0
+        )
+        for result, rho, lower in zip(swept.results, (0.1, 2.0), (0.07, 1.5), strict=True)
+    )
+    found = sweeps(msgspec.structs.replace(swept, results=(small, large)))[0]
+    assert [row[1:5] for row in found.rows] == [
+        ("rho 0.1", "0.07", "70 %", "rho 3"),
+        ("rho 2", "1.5", "75 %", "rho 3"),
+    ]
+    assert "rises with the claim" in found.sentence
+    mixed = msgspec.structs.replace(large, epsilon_lower=9.0)
+    told = sweeps(msgspec.structs.replace(swept, results=(small, mixed)))[0]
+    assert told.rows[1][1].startswith("epsilon ")
+    assert "rises" not in told.sentence
+    elsewhere = msgspec.structs.replace(large, delta=0.1, estimate_upper=0.01)
+    known = msgspec.structs.replace(small, epsilon_lower=0.4)
+    told = sweeps(msgspec.structs.replace(swept, results=(known, elsewhere)))[0]
+    assert "does not follow the claim at" not in told.sentence
