@@ -35,7 +35,8 @@ from audit.outcome import FAILURES as FAILURES
 from audit.outcome import NO_OUTCOME as NO_OUTCOME
 from audit.outcome import drained, raised
 from audit.pair import Pair
-from audit.rounds import stream_of
+from audit.rounds import Stream, stream_of
+from audit.shown import Shown, views_of
 from audit.view import Array, Views, collect, joined
 
 CHANGES_ITS_INPUT = (
@@ -218,17 +219,21 @@ def gather(singles: Sequence[Any]) -> Views:
     return joined(blocks).take(np.argsort(places))
 
 
-def _kind(single: Any) -> tuple[Any, ...] | None:
+def _kind(single: Any) -> tuple[Any, ...] | type[Views] | None:
     """Names, shapes and types of the arrays of a trial; None when it is no row of numbers."""
+    if isinstance(single, Views):
+        return Views
     if not isinstance(single, Row):
         return None
     kind = tuple((k, v.shape, type_of(v)) for k, v in single.entries.items())
     return kind if all(letter[0] in "biufc" for _, _, letter in kind) else None
 
 
-def _block(singles: Sequence[Any], kind: tuple[Any, ...] | None) -> Views:
+def _block(singles: Sequence[Any], kind: tuple[Any, ...] | type[Views] | None) -> Views:
     n = len(singles)
-    if kind is None:
+    if kind is Views:
+        return joined(singles)
+    if not isinstance(kind, tuple):
         return collect([dict(s.entries) if isinstance(s, Row) else s for s in singles], n)
     return collect({k: np.stack([s.entries[k] for s in singles]) for k, _, _ in kind}, n)
 
@@ -243,6 +248,8 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
         raise
     except FAILURES as error:
         return raised(error)
+    if isinstance(emitted, Views):
+        return emitted
     try:
         return _first(emitted)
     except (TypeError, LookupError):
@@ -297,18 +304,39 @@ class Played:
         """The pairs given by the caller."""
         return self.inputs
 
-    def run(self, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> Views | dict[str, Array]:
         """Play `n` trials of the whole stream.
 
         Returns:
-            The actions, shape (n, T).
+            The actions, shape (n, T). An exception ends a trial that is played alone, and that
+            trial keeps what it had shown; of several trials played at once, the call raises.
         """
         stream = stream_of(data)
+        chosen, past = list[Array](), list[Array]()
+        try:
+            self._serve(stream, n, rng, chosen, past)
+        except NO_OUTCOME:
+            raise
+        except FAILURES as error:
+            if n > 1:
+                raise
+            shown = Shown.of(action[0] for action in chosen).end(error, len(past))
+            return views_of([shown], len(stream), self.column)
+        return {self.column: np.stack(chosen, axis=1)}
+
+    def _serve(
+        self,
+        stream: Stream,
+        n: int,
+        rng: np.random.Generator,
+        chosen: list[Array],
+        past: list[Array],
+    ) -> None:
+        """Play all rounds; `chosen` and `past` have those that it came to if it raises."""
         policy = self.policy()
         policy.start(n, rng)
-        chosen: list[Array] = []
         for t in range(len(stream)):
             action = np.broadcast_to(np.asarray(policy.act(stream.context(t))), (n,)).copy()
-            policy.observe(stream.answer(t, action, chosen))
             chosen.append(action)
-        return {self.column: np.stack(chosen, axis=1)}
+            policy.observe(stream.answer(t, action, past))
+            past.append(action)
