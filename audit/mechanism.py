@@ -7,6 +7,8 @@ so through optional capabilities, asked for by name with `capability`:
   (n,), for the views named in ``likelihood_views``;
 * ``exact_profile(pair, epsilon)``: exact hockey-stick divergence of that pair;
 * ``noise_scaled(factor)``: the same mechanism with all its noise multiplied by `factor`;
+* ``run_alone(data, rng)``: what ``run`` emits for one trial, or views of what it showed before it
+  raised;
 * ``smallest_block``: fewest trials that are worth a call, for mechanisms with long streams;
 * ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
   their log importance weights;
@@ -35,7 +37,7 @@ from audit.outcome import FAILURES as FAILURES
 from audit.outcome import NO_OUTCOME as NO_OUTCOME
 from audit.outcome import drained, raised
 from audit.pair import Pair
-from audit.rounds import Stream, stream_of
+from audit.rounds import stream_of
 from audit.shown import Shown, views_of
 from audit.view import Array, Views, collect, joined
 
@@ -242,8 +244,9 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     """What one trial in a call of its own emitted, or the exception that it ended in."""
     if plays_one(mechanism):
         return outcome_of(mechanism, data, rng)
+    alone = capability(mechanism, "run_alone")
     try:
-        emitted = mechanism.run(data, 1, rng)
+        emitted = alone(data, rng) if alone else mechanism.run(data, 1, rng)
     except NO_OUTCOME:
         raise
     except FAILURES as error:
@@ -304,39 +307,33 @@ class Played:
         """The pairs given by the caller."""
         return self.inputs
 
-    def run(self, data: Any, n: int, rng: np.random.Generator) -> Views | dict[str, Array]:
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
         """Play `n` trials of the whole stream.
 
         Returns:
-            The actions, shape (n, T). An exception ends a trial that is played alone, and that
-            trial keeps what it had shown; of several trials played at once, the call raises.
+            The actions, shape (n, T).
         """
-        stream = stream_of(data)
-        chosen, past = list[Array](), list[Array]()
+        return self._serve(data, n, rng, Shown())
+
+    def run_alone(self, data: Any, rng: np.random.Generator) -> Views | dict[str, Array]:
+        """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
+        shown = Shown()
         try:
-            self._serve(stream, n, rng, chosen, past)
+            return self._serve(data, 1, rng, shown)
         except NO_OUTCOME:
             raise
         except FAILURES as error:
-            if n > 1:
-                raise
-            shown = Shown.of(action[0] for action in chosen).end(error, len(past))
-            return views_of([shown], len(stream), self.column)
-        return {self.column: np.stack(chosen, axis=1)}
+            return views_of([shown.end(error)], len(stream_of(data)), self.column)
 
-    def _serve(
-        self,
-        stream: Stream,
-        n: int,
-        rng: np.random.Generator,
-        chosen: list[Array],
-        past: list[Array],
-    ) -> None:
-        """Play all rounds; `chosen` and `past` have those that it came to if it raises."""
+    def _serve(self, data: Any, n: int, rng: np.random.Generator, shown: Shown) -> dict[str, Array]:
+        """Play all rounds; `shown` has those of the first trial if the policy raises."""
+        stream, chosen = stream_of(data), list[Array]()
         policy = self.policy()
         policy.start(n, rng)
         for t in range(len(stream)):
+            shown.served = t
             action = np.broadcast_to(np.asarray(policy.act(stream.context(t))), (n,)).copy()
+            shown.add(action[0])
+            policy.observe(stream.answer(t, action, chosen))
             chosen.append(action)
-            policy.observe(stream.answer(t, action, past))
-            past.append(action)
+        return {self.column: np.stack(chosen, axis=1)}

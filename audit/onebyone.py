@@ -15,7 +15,7 @@ from audit.errors import UsageError
 from audit.outcome import FAILURES, NO_OUTCOME
 from audit.ownstate import borrowed, reseed, seed_globals
 from audit.pair import Pair
-from audit.rounds import Stream, stream_of
+from audit.rounds import stream_of
 from audit.shown import Shown, views_of
 from audit.view import Views
 
@@ -72,36 +72,40 @@ class OneByOne:
 
         Returns:
             The actions, shape (n, T): numbers as they are, codes for all else; see
-            `audit.shown.views_of`. An exception ends its trial, which keeps what it had shown.
+            `audit.shown.views_of`.
 
         Raises:
             UsageError: For an input that is no stream, or a method that the policy lacks.
         """
-        stream, build = stream_of(data), self._maker()
+        trials = [Shown() for _ in range(n)]
         with borrowed(mute=self.mute):
-            trials = [self._trial(stream, build, child) for child in rng.spawn(n)]
-        return views_of(trials, len(stream), self.column or "actions")
+            for shown, child in zip(trials, rng.spawn(n), strict=True):
+                self._serve(data, child, shown)
+        return views_of(trials, len(stream_of(data)), self.column or "actions")
 
-    def _trial(self, stream: Stream, build: Maker, rng: np.random.Generator) -> Shown:
-        seed_globals(rng)
-        shown, past = Shown(), list[Any]()
+    def run_alone(self, data: Any, rng: np.random.Generator) -> Views:
+        """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
+        shown = Shown()
         try:
-            self._serve(stream, build, rng, shown, past)
+            with borrowed(mute=self.mute):
+                self._serve(data, rng.spawn(1)[0], shown)
         except NO_OUTCOME:
             raise
         except FAILURES as error:
-            return shown.end(error, len(past))
-        return shown
+            shown.end(error)
+        return views_of([shown], len(stream_of(data)), self.column or "actions")
 
-    def _serve(
-        self, stream: Stream, build: Maker, rng: np.random.Generator, shown: Shown, past: list[Any]
-    ) -> None:
-        """Play all rounds; `shown` and `past` have those that it came to if it raises."""
+    def _serve(self, data: Any, rng: np.random.Generator, shown: Shown) -> None:
+        """Play all rounds; `shown` has those that the policy came to if it raises."""
+        stream, build = stream_of(data), self._maker()
+        seed_globals(rng)
         policy = build(rng)
         reseed(policy, rng, self.rng)
         act = _taking(_method(policy, self.act), 1)
         observe = _taking(_method(policy, self.observe), 3) if self.observe else _ignore
+        past = list[Any]()
         for t in range(len(stream)):
+            shown.served = t
             context = stream.context(t)
             action = act(context)
             code = shown.add(action)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from asyncio import CancelledError
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from audit.errors import ProcessError, UsageError
+
+_ASYNC = (Coroutine, AsyncIterator)
 
 FAILURES = (Exception, SystemExit, GeneratorExit, CancelledError)
 """What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
@@ -85,3 +87,19 @@ def drained(output: Any) -> Any:
     except FAILURES as error:
         items.append(raised(error))
     return Drained(type(output).__name__, tuple(items))
+
+
+def require_awaited(output: Any, name: str) -> None:
+    """An output that nobody awaited is refused: its code has not run, so it cannot leak.
+
+    Raises:
+        UsageError: For a coroutine or an asynchronous generator.
+    """
+    if isinstance(output, _ASYNC):
+        if isinstance(output, Coroutine):
+            output.close()
+        raise UsageError(
+            f"{name}: expected what it answers, got {type(output).__name__} that was never "
+            "awaited, since it is async. Wrap it, such as lambda data, rng: asyncio.run(f(data, "
+            "rng))"
+        )

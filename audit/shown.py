@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ _ENDED = ".raised"
 
 Answer = tuple[float, dict[str, float]]
 """A number, and the numbers inside an answer that is something else."""
+_NONE: Answer = (math.nan, {})
 
 
 @dataclass
@@ -29,30 +30,26 @@ class Shown:
     Attributes:
         answers: One per round, up to the last that the policy came to.
         form: How the trial ended, when it raised.
+        served: The round that the policy is in.
     """
 
     answers: list[Answer] = field(default_factory=list)
     form: str = ""
-
-    @classmethod
-    def of(cls, actions: Iterable[Any]) -> Shown:
-        """A trial with these answers."""
-        return cls([_answer(action) for action in actions])
+    served: int = 0
 
     def add(self, action: Any) -> float:
         """The policy's answer in the next round; returns its number."""
         self.answers.append(_answer(action))
         return self.answers[-1][0]
 
-    def end(self, error: BaseException, t: int) -> Shown:
-        """The policy raised in round `t`: what customers of that round are told, and no more."""
+    def end(self, error: BaseException) -> Shown:
+        """The policy raised: what the customer of this round is told, and no more."""
         leaves: dict[str, float] = {}
         self.form = encode(raised(error), _ENDED, leaves)
         told = {_ENDED: category(self.form), **leaves}
-        if t == len(self.answers):
-            self.answers.append((math.nan, told))
-        else:
-            self.answers[t][1].update(told)
+        if self.served == len(self.answers):
+            self.answers.append((math.nan, {}))
+        self.answers[self.served][1].update(told)
         return self
 
 
@@ -66,7 +63,7 @@ def views_of(trials: Sequence[Shown], rounds: int, column: str) -> Views:
     """
     found = {column: np.array([_padded(shown, rounds) for shown in trials], dtype=float)}
     for i, shown in enumerate(trials):
-        for t, (_, parts) in enumerate(shown.answers):
+        for t, (_, parts) in enumerate(shown.answers[:rounds]):
             for path, number in parts.items():
                 _column(found, part_of(column, path), column)[i, t] = number
     whole = f"{column}:f[{rounds}]"
@@ -74,7 +71,7 @@ def views_of(trials: Sequence[Shown], rounds: int, column: str) -> Views:
 
 
 def _padded(shown: Shown, rounds: int) -> list[float]:
-    return [code for code, _ in shown.answers] + [math.nan] * (rounds - len(shown.answers))
+    return [code for code, _ in (*shown.answers, *[_NONE] * rounds)][:rounds]
 
 
 def _column(found: dict[str, Array], name: str, like: str) -> Array:

@@ -259,7 +259,8 @@ def test_an_exception_is_the_outcome_of_its_trial():
                 raise ValueError("out of stock")
             return 1.0
 
-    views = play(audit.OneByOne(Fragile, observe=""), STREAM, 64, np.random.default_rng(0))
+    one = audit.OneByOne(Fragile, observe="")
+    views = play(one, STREAM, 64, np.random.default_rng(0))
     raised = [form == "raised ValueError" for form in views.form]
     assert 0 < sum(raised) < 64
     assert np.array_equal(np.isnan(views["actions"]).any(axis=1), raised)
@@ -302,6 +303,15 @@ def test_what_a_policy_showed_before_it_raised_is_seen(kind, where, shown):
     np.testing.assert_array_equal(views[stock][0], [np.nan, np.nan, 7, np.nan])
     assert np.nanmax(project(views, "actions_after", (1,))[stock]) == 7
     assert np.isnan(project(views, "actions_after", (2,))[stock]).all()
+
+
+def test_a_policy_that_cannot_be_built_raises_in_every_round_there_is():
+    for rounds in (0, 2):
+        data = {"outcomes": np.ones(rounds)}
+        views = play(audit.OneByOne(lambda: 1 / 0), data, 3, np.random.default_rng(0))
+        assert set(views.form) == {"raised ZeroDivisionError"}
+        assert views["actions"].shape == (3, rounds)
+        assert np.isnan(views["actions"]).all()
 
 
 def test_a_leak_before_an_exception_is_found():
