@@ -34,8 +34,8 @@ from audit.claim import AnyClaim
 from audit.encode import type_of
 from audit.errors import UsageError
 from audit.outcome import FAILURES as FAILURES
+from audit.outcome import LAZY, drained, raised, require_run
 from audit.outcome import NO_OUTCOME as NO_OUTCOME
-from audit.outcome import drained, raised
 from audit.pair import Pair
 from audit.rounds import stream_of
 from audit.shown import Shown, views_of
@@ -329,11 +329,12 @@ class Played:
         """Play all rounds; `shown` has those of the first trial if the policy raises."""
         stream, chosen = stream_of(data), list[Array]()
         policy = self.policy()
-        policy.start(n, rng)
+        require_run(policy.start(n, rng), "start", LAZY)  # type: ignore[func-returns-value]
         for t in range(len(stream)):
             shown.served = t
             action = np.broadcast_to(np.asarray(policy.act(stream.context(t))), (n,)).copy()
             shown.add(action[0])
-            policy.observe(stream.answer(t, action, chosen))
+            heard = policy.observe(stream.answer(t, action, chosen))  # type: ignore[func-returns-value]
+            require_run(heard, "observe", LAZY)
             chosen.append(action)
         return {self.column: np.stack(chosen, axis=1)}

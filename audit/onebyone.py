@@ -12,7 +12,7 @@ import numpy as np
 
 from audit.claim import AnyClaim
 from audit.errors import UsageError
-from audit.outcome import FAILURES, NO_OUTCOME
+from audit.outcome import FAILURES, LAZY, NO_OUTCOME, require_run
 from audit.ownstate import borrowed, reseed, seed_globals
 from audit.pair import Pair
 from audit.rounds import stream_of
@@ -109,7 +109,8 @@ class OneByOne:
             context = stream.context(t)
             action = act(context)
             code = shown.add(action)
-            observe(context, action, stream.answer(t, action, past).tolist())
+            heard = observe(context, action, stream.answer(t, action, past).tolist())
+            require_run(heard, self.observe, LAZY)
             past.append(_copied(action, code))
 
     def _maker(self) -> Maker:

@@ -10,8 +10,6 @@ from typing import Any
 
 from audit.errors import ProcessError, UsageError
 
-_ASYNC = (Coroutine, AsyncIterator)
-
 FAILURES = (Exception, SystemExit, GeneratorExit, CancelledError)
 """What counts as an outcome when user code raises it: ``sys.exit`` must not end the audit."""
 
@@ -19,6 +17,9 @@ NO_OUTCOME = (UsageError, ProcessError)
 """What does not: bad input, and a process apart that failed as a whole."""
 
 MOST_ITEMS = 8192
+LAZY = (Coroutine, AsyncIterator, Iterator)
+"""What a method may return whose code has not run."""
+_ASYNC = (Coroutine, AsyncIterator)
 _MOST_CAUSES = 8
 
 
@@ -89,17 +90,16 @@ def drained(output: Any) -> Any:
     return Drained(type(output).__name__, tuple(items))
 
 
-def require_awaited(output: Any, name: str) -> None:
-    """An output that nobody awaited is refused: its code has not run, so it cannot leak.
+def require_run(output: Any, name: str, kinds: tuple[type, ...] = _ASYNC) -> None:
+    """An output whose code has not run is refused: what did not run cannot leak.
 
     Raises:
-        UsageError: For a coroutine or an asynchronous generator.
+        UsageError: For a coroutine or an asynchronous generator, or one of `kinds`.
     """
-    if isinstance(output, _ASYNC):
+    if isinstance(output, kinds):
         if isinstance(output, Coroutine):
             output.close()
         raise UsageError(
-            f"{name}: expected what it answers, got {type(output).__name__} that was never "
-            "awaited, since it is async. Wrap it, such as lambda data, rng: asyncio.run(f(data, "
-            "rng))"
+            f"{name}: expected an answer, got a {type(output).__name__}, whose code has not run. "
+            "Wrap what is async or a generator, such as lambda data, rng: asyncio.run(f(data, rng))"
         )

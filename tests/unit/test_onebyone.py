@@ -335,12 +335,53 @@ def test_a_leak_before_an_exception_is_found():
     assert result.verdict == "refuted"
 
 
+class Lazy:
+    """A policy for trials side by side or one by one, without what a test gives it."""
+
+    def start(self, n, rng):
+        pass
+
+    def act(self, context):
+        return 0.0
+
+    def observe(self, outcome):
+        pass
+
+
+async def later(self, _):
+    return 1.0
+
+
+def bit_by_bit(self, _):
+    yield 1.0
+
+
+@pytest.mark.parametrize("kind", [audit.OneByOne, Played])
+@pytest.mark.parametrize(
+    ("method", "code"), [("act", later), ("observe", later), ("observe", bit_by_bit)]
+)
+def test_code_that_nobody_runs_is_refused(kind, method, code):
+    """A policy that never learns would look private."""
+    policy = type("Never", (Lazy,), {method: code})
+    with pytest.raises(UsageError, match="whose code has not run"):
+        play(kind(policy), STREAM, 3, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("view", ["actions_aftr", "actions_before", "prices_aftr"])
+def test_a_misspelt_view_is_told(view):
+    pair = audit.Pair({"outcomes": [1.0, 0.0]}, {"outcomes": [0.0, 0.0]})
+    claim = audit.PureDp(epsilon=1.0, view=view)
+    with pytest.raises(UsageError, match=f"view '{view}': expected .* actions with or without"):
+        audit.examine(audit.OneByOne(Lazy), claim=claim, pairs=[pair], trials=200)
+
+
 @pytest.mark.parametrize(
     ("one", "data", "message"),
     [
         (audit.OneByOne(lambda shelf: Loud()), STREAM, "shelf"),
         (audit.OneByOne(Loud, act="price"), STREAM, "'price'"),
         (audit.OneByOne(Loud), [1, 0], "list"),
+        (audit.OneByOne(Loud), {"outcome": [1]}, "dict with 'outcome'"),
         (audit.OneByOne(Loud), {"outcomes": 3}, "shape"),
         (audit.OneByOne(Loud), {"outcomes": [1], "contexts": []}, "0 contexts"),
     ],
