@@ -120,8 +120,13 @@ def read_config(path: Path | None) -> Config:
     if not isinstance(tool, dict):
         raise UsageError(f"{chosen}: expected a table [tool.audit], got tool = {tool!r}")
     inside = tool.get("audit")
-    if inside is None:
-        inside = {} if chosen.name == "pyproject.toml" or "tool" in table else table
+    if inside is None and ("tool" in table or chosen.name == "pyproject.toml"):
+        if path is not None:
+            found = ", ".join(f"[tool.{name}]" for name in tool) or "none below [tool]"
+            raise UsageError(f"{path}: expected a table [tool.audit], got {found}")
+        inside = {}
+    elif inside is None:
+        inside = table
     try:
         return msgspec.convert(inside, Config)
     except msgspec.ValidationError as error:

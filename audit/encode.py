@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from audit.outcome import Drained, drained
+from audit.errors import UsageError
+from audit.outcome import Drained, drained, require_run
 from audit.outcome import Raised as Raised
 
 Array = npt.NDArray[Any]
@@ -55,10 +56,13 @@ def encode(x: Any, path: str, leaves: dict[str, float], above: tuple[int, ...] =
     for kinds, encoder in _ATOMS:
         if isinstance(x, kinds):
             return encoder(x, path, leaves)
+    require_run(x, f"output {path or 'of act'}")
     if id(x) in above or len(above) > _DEEPEST:
         return f"{type(x).__name__} again"
     try:
         return _encode_container(x, path, leaves, (*above, id(x)))
+    except UsageError:
+        raise
     except Exception as error:  # noqa: BLE001  (an object's own code, such as its __repr__)
         return f"object {type(x).__name__} that raises {type(error).__name__}"
 

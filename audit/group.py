@@ -51,6 +51,11 @@ class Grouped:
         return self.mechanism.run(data, n, rng)
 
     @property
+    def run_alone(self) -> Any:
+        """How it keeps what a trial showed before it raised; None for others."""
+        return capability(self.mechanism, "run_alone")
+
+    @property
     def play_apart(self) -> Any:
         """How a mechanism in a process of its own is played; None for others."""
         return capability(self.mechanism, "play_apart")

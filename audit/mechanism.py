@@ -7,6 +7,8 @@ so through optional capabilities, asked for by name with `capability`:
   (n,), for the views named in ``likelihood_views``;
 * ``exact_profile(pair, epsilon)``: exact hockey-stick divergence of that pair;
 * ``noise_scaled(factor)``: the same mechanism with all its noise multiplied by `factor`;
+* ``run_alone(data, rng)``: what ``run`` emits for one trial, or views of what it showed before it
+  raised;
 * ``smallest_block``: fewest trials that are worth a call, for mechanisms with long streams;
 * ``tilted_run(pair, tilt, n, rng)``: views from the law proportional to exp(tilt L) P_left, and
   their log importance weights;
@@ -32,10 +34,11 @@ from audit.claim import AnyClaim
 from audit.encode import type_of
 from audit.errors import UsageError
 from audit.outcome import FAILURES as FAILURES
+from audit.outcome import LAZY, drained, raised, require_run
 from audit.outcome import NO_OUTCOME as NO_OUTCOME
-from audit.outcome import drained, raised
 from audit.pair import Pair
 from audit.rounds import stream_of
+from audit.shown import Shown, views_of
 from audit.view import Array, Views, collect, joined
 
 CHANGES_ITS_INPUT = (
@@ -218,17 +221,21 @@ def gather(singles: Sequence[Any]) -> Views:
     return joined(blocks).take(np.argsort(places))
 
 
-def _kind(single: Any) -> tuple[Any, ...] | None:
+def _kind(single: Any) -> tuple[Any, ...] | type[Views] | None:
     """Names, shapes and types of the arrays of a trial; None when it is no row of numbers."""
+    if isinstance(single, Views):
+        return Views
     if not isinstance(single, Row):
         return None
     kind = tuple((k, v.shape, type_of(v)) for k, v in single.entries.items())
     return kind if all(letter[0] in "biufc" for _, _, letter in kind) else None
 
 
-def _block(singles: Sequence[Any], kind: tuple[Any, ...] | None) -> Views:
+def _block(singles: Sequence[Any], kind: tuple[Any, ...] | type[Views] | None) -> Views:
     n = len(singles)
-    if kind is None:
+    if kind is Views:
+        return joined(singles)
+    if not isinstance(kind, tuple):
         return collect([dict(s.entries) if isinstance(s, Row) else s for s in singles], n)
     return collect({k: np.stack([s.entries[k] for s in singles]) for k, _, _ in kind}, n)
 
@@ -237,12 +244,15 @@ def play_once(mechanism: Mechanism, data: Any, rng: np.random.Generator) -> Any:
     """What one trial in a call of its own emitted, or the exception that it ended in."""
     if plays_one(mechanism):
         return outcome_of(mechanism, data, rng)
+    alone = capability(mechanism, "run_alone")
     try:
-        emitted = mechanism.run(data, 1, rng)
+        emitted = alone(data, rng) if alone else mechanism.run(data, 1, rng)
     except NO_OUTCOME:
         raise
     except FAILURES as error:
         return raised(error)
+    if isinstance(emitted, Views):
+        return emitted
     try:
         return _first(emitted)
     except (TypeError, LookupError):
@@ -303,12 +313,28 @@ class Played:
         Returns:
             The actions, shape (n, T).
         """
-        stream = stream_of(data)
+        return self._serve(data, n, rng, Shown())
+
+    def run_alone(self, data: Any, rng: np.random.Generator) -> Views | dict[str, Array]:
+        """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
+        shown = Shown()
+        try:
+            return self._serve(data, 1, rng, shown)
+        except NO_OUTCOME:
+            raise
+        except FAILURES as error:
+            return views_of([shown.end(error)], len(stream_of(data)), self.column)
+
+    def _serve(self, data: Any, n: int, rng: np.random.Generator, shown: Shown) -> dict[str, Array]:
+        """Play all rounds; `shown` has those of the first trial if the policy raises."""
+        stream, chosen = stream_of(data), list[Array]()
         policy = self.policy()
-        policy.start(n, rng)
-        chosen: list[Array] = []
+        require_run(policy.start(n, rng), "start", LAZY)  # type: ignore[func-returns-value]
         for t in range(len(stream)):
+            shown.served = t
             action = np.broadcast_to(np.asarray(policy.act(stream.context(t))), (n,)).copy()
-            policy.observe(stream.answer(t, action, chosen))
+            shown.add(action[0])
+            heard = policy.observe(stream.answer(t, action, chosen))  # type: ignore[func-returns-value]
+            require_run(heard, "observe", LAZY)
             chosen.append(action)
         return {self.column: np.stack(chosen, axis=1)}

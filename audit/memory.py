@@ -114,4 +114,4 @@ def _played_elsewhere(task: bytes) -> str:
         )
     except (OSError, subprocess.SubprocessError):  # no room for a process, or a slow one
         return ""
-    return done.stdout.decode(errors="replace").partition("view ")[2].strip()
+    return done.stdout.decode(errors="replace").rpartition("view ")[2].strip()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
-import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,20 +11,18 @@ from typing import Any, cast
 import numpy as np
 
 from audit.claim import AnyClaim
-from audit.encode import encode
 from audit.errors import UsageError
+from audit.outcome import FAILURES, LAZY, NO_OUTCOME, require_run
 from audit.ownstate import borrowed, reseed, seed_globals
 from audit.pair import Pair
-from audit.rounds import Stream, stream_of
-from audit.view import Array, category, part_of
+from audit.rounds import stream_of
+from audit.shown import Shown, views_of
+from audit.view import Views
 
 _GENERATORS = ("rng", "generator")
 _SEEDS = ("seed", "random_state")
 
-_MOST_PARTS = 256
-
 Maker = Callable[[np.random.Generator], Any]
-Shown = tuple[float, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -72,36 +67,51 @@ class OneByOne:
         """The pairs given by the caller."""
         return self.inputs
 
-    def run(self, data: Any, n: int, rng: np.random.Generator) -> dict[str, Array]:
+    def run(self, data: Any, n: int, rng: np.random.Generator) -> Views:
         """Play `n` trials, one after the other.
 
         Returns:
-            The actions, shape (n, T): numbers as they are, codes for all else; and columns of
-            that shape with what those hold, called after it (see `audit.view.part_of`).
+            The actions, shape (n, T): numbers as they are, codes for all else; see
+            `audit.shown.views_of`.
 
         Raises:
             UsageError: For an input that is no stream, or a method that the policy lacks.
         """
-        stream, build = stream_of(data), self._maker()
+        trials = [Shown() for _ in range(n)]
         with borrowed(mute=self.mute):
-            trials = [self._trial(stream, build, child) for child in rng.spawn(n)]
-        return _columns(trials, self.column or "actions")
+            for shown, child in zip(trials, rng.spawn(n), strict=True):
+                self._serve(data, child, shown)
+        return views_of(trials, len(stream_of(data)), self.column or "actions")
 
-    def _trial(self, stream: Stream, build: Maker, rng: np.random.Generator) -> list[Shown]:
+    def run_alone(self, data: Any, rng: np.random.Generator) -> Views:
+        """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
+        shown = Shown()
+        try:
+            with borrowed(mute=self.mute):
+                self._serve(data, rng.spawn(1)[0], shown)
+        except NO_OUTCOME:
+            raise
+        except FAILURES as error:
+            shown.end(error)
+        return views_of([shown], len(stream_of(data)), self.column or "actions")
+
+    def _serve(self, data: Any, rng: np.random.Generator, shown: Shown) -> None:
+        """Play all rounds; `shown` has those that the policy came to if it raises."""
+        stream, build = stream_of(data), self._maker()
         seed_globals(rng)
         policy = build(rng)
         reseed(policy, rng, self.rng)
         act = _taking(_method(policy, self.act), 1)
         observe = _taking(_method(policy, self.observe), 3) if self.observe else _ignore
-        past: list[Any] = []
-        shown: list[Shown] = []
+        past = list[Any]()
         for t in range(len(stream)):
+            shown.served = t
             context = stream.context(t)
             action = act(context)
-            shown.append(_shown(action))
-            observe(context, action, stream.answer(t, action, past).tolist())
-            past.append(_copied(action, shown[-1][0]))
-        return shown
+            code = shown.add(action)
+            heard = observe(context, action, stream.answer(t, action, past).tolist())
+            require_run(heard, self.observe, LAZY)
+            past.append(_copied(action, code))
 
     def _maker(self) -> Maker:
         """What makes the policy of one trial."""
@@ -161,34 +171,6 @@ def _taking(method: Callable[..., Any], most: int) -> Callable[..., Any]:
             "of context, action and outcome the last ones. Wrap it in a class that does"
         )
     return lambda *arguments: method(*arguments[len(arguments) - count :])
-
-
-def _columns(trials: Sequence[Sequence[Shown]], column: str) -> dict[str, Array]:
-    """Columns of shape (n, T); what a trial has in them depends on its own actions alone."""
-    found = {column: np.array([[code for code, _ in shown] for shown in trials])}
-    for i, shown in enumerate(trials):
-        for t, (_, parts) in enumerate(shown):
-            for path, number in parts.items():
-                name = part_of(column, path)
-                if name not in found:
-                    found[name] = np.full(found[column].shape, math.nan)
-                found[name][i, t] = number
-    return found
-
-
-def _shown(action: Any) -> Shown:
-    """A number as it is, None as NaN; of all else a stable code, and the numbers that it holds."""
-    if action is None:
-        return math.nan, {}
-    if isinstance(action, np.ndarray) and action.ndim == 0:
-        action = action[()]
-    if isinstance(action, bool | int | float | np.bool_ | np.integer | np.floating):
-        with contextlib.suppress(OverflowError):
-            return float(action), {}
-    leaves: dict[str, float] = {}
-    form = encode(action, "", leaves)
-    parts = dict(itertools.islice(leaves.items(), _MOST_PARTS))
-    return category(repr((form, leaves))), {**parts, ".form": category(form)}
 
 
 def _copied(action: Any, code: float) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from asyncio import CancelledError
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,9 @@ NO_OUTCOME = (UsageError, ProcessError)
 MOST_ITEMS = 8192
 """Of one trial that are kept, whatever other trials emit."""
 
+LAZY = (Coroutine, AsyncIterator, Iterator)
+"""What a method may return whose code has not run."""
+_ASYNC = (Coroutine, AsyncIterator)
 _MOST_CAUSES = 8
 
 
@@ -87,3 +90,18 @@ def drained(output: Any) -> Any:
     except FAILURES as error:
         items.append(raised(error))
     return Drained(type(output).__name__, tuple(items))
+
+
+def require_run(output: Any, name: str, kinds: tuple[type, ...] = _ASYNC) -> None:
+    """An output whose code has not run is refused: what did not run cannot leak.
+
+    Raises:
+        UsageError: For a coroutine or an asynchronous generator, or one of `kinds`.
+    """
+    if isinstance(output, kinds):
+        if isinstance(output, Coroutine):
+            output.close()
+        raise UsageError(
+            f"{name}: expected an answer, got a {type(output).__name__}, whose code has not run. "
+            "Wrap what is async or a generator, such as lambda data, rng: asyncio.run(f(data, rng))"
+        )

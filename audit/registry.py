@@ -250,6 +250,11 @@ def _from_function(
         made = _construct(found, target)
         if _has(made, "act", "observe") and not isinstance(made, OneByOne):
             return _from_policy(made, found, claim, pairs, column)
+        if not callable(made) and not _has(made, "run", "pairs"):
+            raise UsageError(
+                f"target {target!r}: expected f(data, rng) or f(data, n, rng); it takes nothing "
+                f"and returned {type(made).__name__}, which is no policy or mechanism either"
+            )
         return as_mechanism(made, target, claim, pairs, column)
     if len(names) not in (2, 3):
         raise UsageError(

@@ -73,7 +73,7 @@ def stream_of(data: Any) -> Stream:
         raise UsageError(
             "pair: the input of a policy is a mapping with 'outcomes' (one per round, or one per "
             "round and arm) or 'valuations', and optionally 'contexts', such as "
-            f'{{"outcomes": [1, 0, 1]}}; got {type(data).__name__}'
+            f'{{"outcomes": [1, 0, 1]}}; got {_named(data)}'
         ) from None
     if rows.ndim == 0 or (contexts is not None and len(contexts) != len(rows)):
         raise UsageError(
@@ -81,6 +81,11 @@ def stream_of(data: Any) -> Stream:
             f"{'no' if contexts is None else len(contexts)} contexts"
         )
     return Stream(rows, contexts, name == "valuations", data.get("responses"))
+
+
+def _named(data: Any) -> str:
+    kind = type(data).__name__
+    return f"{kind} with {', '.join(map(repr, data)) or 'nothing'}" if kind == "dict" else kind
 
 
 def standard_pairs() -> tuple[Pair, ...]:
@@ -109,8 +114,11 @@ def _with(base: Array, at: int, value: float) -> Array:
 
 
 def column_of(view: str) -> str:
-    """The column that a view is about, such as ``prices`` of ``prices_after``; else empty."""
-    if view in WHOLE:
-        return ""
+    """The column that a view is about, such as ``prices`` of ``prices_after``; else empty.
+
+    Nothing follows from ``prices_aftr``: a column of that name would be shown whole.
+    """
     name, _, which = view.rpartition("_")
-    return name if name and which in PROJECTIONS else view
+    if name and which not in PROJECTIONS:
+        return ""
+    return name or ("" if view in WHOLE else view)

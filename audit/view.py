@@ -279,10 +279,10 @@ def project(views: Views, view: str, positions: Sequence[int]) -> Views:
     if view in WHOLE:
         return views
     name, _, which = view.rpartition("_")
-    if views.raised.all():
-        return Views(views.form)
     if view in views.columns:
         name, which = view, "all"
+    if name not in views.columns and views.raised.all():
+        return Views(views.form)
     if name not in views.columns or which not in PROJECTIONS:
         raise UsageError(
             f"view {view!r}: expected 'output', 'transcript', or one of the columns "

@@ -47,6 +47,7 @@ REFUSED = {
     "a file for a module": (("mine.py:noisy", *GIVEN), "did you mean mine:noisy?"),
     "a file alone": (("./mine.py", *GIVEN), "did you mean mine:FUNCTION?"),
     "a builtin": (("builtins:max", *GIVEN), "cannot see what it takes"),
+    "a constant": ((target("constant"), *GIVEN), "it takes nothing and returned int"),
     "an async function": ((target("later"), *GIVEN), "asyncio.run"),
     "no jobs": ((*NOISY, "--jobs", "0"), "jobs 0"),
     "unknown backend": ((*NOISY, "--backend", "magic"), "backend 'magic'"),
@@ -67,6 +68,15 @@ def test_run_refuses(name):
     assert outcome.out == ""
     assert expected in outcome.complaint
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(("text", "got"), [("[tool.audits]", "[tool.audits]"), ("[tool]", "none")])
+def test_a_file_without_its_table_does_not_audit_something_else(text, got, tmp_path):
+    """The reference set would be green."""
+    (tmp_path / "gate.toml").write_text(text)
+    outcome = run("--config", "gate.toml")
+    assert outcome.code == 2
+    assert f"expected a table [tool.audit], got {got}" in outcome.complaint
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,10 @@ def aborts(data, rng):
     raise Abort
 
 
+def constant():
+    return 1
+
+
 async def later(data, rng):
     return data
 

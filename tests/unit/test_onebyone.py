@@ -12,7 +12,7 @@ import audit
 from audit.errors import UsageError
 from audit.mechanism import Played, play
 from audit.registry import as_mechanism
-from audit.view import part_of
+from audit.view import part_of, project
 
 STREAM = {"outcomes": [1.0, 0.0, 1.0], "contexts": [{"x": 1}, {"x": 2}, {"x": 3}]}
 
@@ -219,6 +219,7 @@ def test_what_a_trial_shows_does_not_depend_on_its_neighbours():
     one = audit.OneByOne(Policy, observe="")
     rare = run(one, n=64) != 1.0
     assert 0 < rare.mean() < 0.3
+    assert set(play(one, STREAM, 64, np.random.default_rng(0)).form) == {"actions:f[3]"}
 
 
 class Quote:
@@ -258,11 +259,120 @@ def test_an_exception_is_the_outcome_of_its_trial():
                 raise ValueError("out of stock")
             return 1.0
 
-    views = play(audit.OneByOne(Fragile, observe=""), STREAM, 64, np.random.default_rng(0))
+    one = audit.OneByOne(Fragile, observe="")
+    views = play(one, STREAM, 64, np.random.default_rng(0))
     raised = [form == "raised ValueError" for form in views.form]
     assert 0 < sum(raised) < 64
-    assert np.isnan(views["actions"][raised]).all()
+    assert np.array_equal(np.isnan(views["actions"]).any(axis=1), raised)
     assert (views["actions"][~np.array(raised)] == 1).all()
+    told = views[part_of("actions", ".raised.message")]
+    assert np.array_equal(np.isfinite(told).sum(axis=1), np.array(raised, dtype=int))
+
+
+class Leaving:
+    """Serves two customers; `where` raises in the third round."""
+
+    def __init__(self, where=""):
+        self.where, self.served = where, 0
+
+    def start(self, n, rng):
+        self.served = 0
+
+    def act(self, context):
+        if (self.where, self.served) == ("act", 2):
+            raise ValueError("stock is 7")
+        return float(self.served)
+
+    def observe(self, outcome):
+        self.served += 1
+        if (self.where, self.served) == ("observe", 3):
+            raise ValueError("stock is 7")
+
+
+@pytest.mark.parametrize("kind", [audit.OneByOne, Played])
+@pytest.mark.parametrize(
+    ("where", "shown"), [("act", [0, 1, np.nan, np.nan]), ("observe", [0, 1, 2, np.nan])]
+)
+def test_what_a_policy_showed_before_it_raised_is_seen(kind, where, shown):
+    """And what the exception told is told to the customers of its round."""
+    data = {"outcomes": np.ones(4)}
+    views = play(kind(lambda: Leaving(where)), data, 3, np.random.default_rng(0))
+    assert set(views.form) == {"raised ValueError"}
+    np.testing.assert_array_equal(views["actions"], np.tile(shown, (3, 1)))
+    stock = part_of("actions", ".raised.message.number[0]")
+    np.testing.assert_array_equal(views[stock][0], [np.nan, np.nan, 7, np.nan])
+    assert np.nanmax(project(views, "actions_after", (1,))[stock]) == 7
+    assert np.isnan(project(views, "actions_after", (2,))[stock]).all()
+
+
+def test_a_policy_that_cannot_be_built_raises_in_every_round_there_is():
+    for rounds in (0, 2):
+        data = {"outcomes": np.ones(rounds)}
+        views = play(audit.OneByOne(lambda: 1 / 0), data, 3, np.random.default_rng(0))
+        assert set(views.form) == {"raised ZeroDivisionError"}
+        assert views["actions"].shape == (3, rounds)
+        assert np.isnan(views["actions"]).all()
+
+
+def test_a_leak_before_an_exception_is_found():
+    """Power on a fixed seed, no false alarm to state."""
+
+    class Tells:
+        def __init__(self, rng):
+            self.heard, self.lucky = [0.0], rng.random() < 0.1
+
+        def act(self):
+            if len(self.heard) == 3 and not self.lucky:
+                raise ValueError("out of stock")
+            return 0.0 if self.lucky else self.heard[-1]
+
+        def observe(self, outcome):
+            self.heard.append(outcome)
+
+    pair = audit.Pair({"outcomes": [1.0, 0.0, 0.0]}, {"outcomes": [0.0, 0.0, 0.0]})
+    claim = audit.PureDp(epsilon=1.0, view="actions_after")
+    result = audit.examine(audit.OneByOne(Tells), claim=claim, pairs=[pair], trials=1000)
+    assert result.verdict == "refuted"
+
+
+class Lazy:
+    """A policy for trials side by side or one by one, without what a test gives it."""
+
+    def start(self, n, rng):
+        pass
+
+    def act(self, context):
+        return 0.0
+
+    def observe(self, outcome):
+        pass
+
+
+async def later(self, _):
+    return 1.0
+
+
+def bit_by_bit(self, _):
+    yield 1.0
+
+
+@pytest.mark.parametrize("kind", [audit.OneByOne, Played])
+@pytest.mark.parametrize(
+    ("method", "code"), [("act", later), ("observe", later), ("observe", bit_by_bit)]
+)
+def test_code_that_nobody_runs_is_refused(kind, method, code):
+    """A policy that never learns would look private."""
+    policy = type("Never", (Lazy,), {method: code})
+    with pytest.raises(UsageError, match="whose code has not run"):
+        play(kind(policy), STREAM, 3, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("view", ["actions_aftr", "actions_before", "prices_aftr"])
+def test_a_misspelt_view_is_told(view):
+    pair = audit.Pair({"outcomes": [1.0, 0.0]}, {"outcomes": [0.0, 0.0]})
+    claim = audit.PureDp(epsilon=1.0, view=view)
+    with pytest.raises(UsageError, match=f"view '{view}': expected .* actions with or without"):
+        audit.examine(audit.OneByOne(Lazy), claim=claim, pairs=[pair], trials=200)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +381,7 @@ def test_an_exception_is_the_outcome_of_its_trial():
         (audit.OneByOne(lambda shelf: Loud()), STREAM, "shelf"),
         (audit.OneByOne(Loud, act="price"), STREAM, "'price'"),
         (audit.OneByOne(Loud), [1, 0], "list"),
+        (audit.OneByOne(Loud), {"outcome": [1]}, "dict with 'outcome'"),
         (audit.OneByOne(Loud), {"outcomes": 3}, "shape"),
         (audit.OneByOne(Loud), {"outcomes": [1], "contexts": []}, "0 contexts"),
     ],
