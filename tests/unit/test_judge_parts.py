@@ -18,7 +18,7 @@ from audit.measured import log_odds, log_odds_upper
 from audit.mechanism import FunctionMechanism
 from audit.pair import Pair
 from audit.plan import Request, Settings, make_plan
-from audit.power import could_have_caught, gaussian_reach, smallest
+from audit.power import could_have_caught, gaussian_reach, mu_reach, renyi_reach, smallest
 from audit.ranksum import SMALLEST_ALPHA, rank_sum_mu
 from audit.record import CaseResult, Choice, Ladder
 from audit.registry import battery
@@ -261,17 +261,28 @@ def test_a_renyi_claim_is_seen_by_its_own_parameter(trials: int, verdict: str) -
         assert f"Renyi epsilon {result.parameter_caught:.3g} at the least" in blind
 
 
-@pytest.mark.parametrize("claim", [GaussianDp(mu=1.0), ApproxDp(epsilon=1.0, delta=1e-5)], ids=str)
+@pytest.mark.parametrize("claim", [PureDp(epsilon=1.0), ApproxDp(epsilon=1.0, delta=1e-5)], ids=str)
 def test_other_claims_are_not_caught_by_a_divergence(claim: AnyClaim) -> None:
     assert judge.parameter_reach(planned_for(claim)[1]) is None
 
 
-def test_a_plan_without_a_share_for_the_parameter_lays_no_bet() -> None:
+@pytest.mark.parametrize("trials", [300, 20_000])
+def test_mu_is_caught_by_counting_or_by_the_bet(trials: int) -> None:
+    planned = planned_for(GaussianDp(mu=1.0), trials=trials)[1]
+    testifying, shares = sum(planned.blocks), planned.shares
+    by_count = mu_reach(1.0, testifying, shares.parameter)
+    by_bet = renyi_reach(GaussianDp(mu=1.0), testifying, shares.renyi)
+    assert by_count is not None
+    assert by_bet is not None
+    assert judge.parameter_reach(planned) == min(by_count, by_bet) > 1
+
+
+def test_a_plan_without_a_share_for_the_bet_lays_none() -> None:
     claim = ZeroConcentratedDp(rho=0.5)
     mechanism = FunctionMechanism(gaussian, claim, (Pair(0.0, 1.0),), batched=True)
     request = Request("case", "case", mechanism, claim, battery(["leaf"]))
     plan, (case,) = make_plan([request], Settings(trials=400, alpha=0.05))
-    shares = msgspec.structs.replace(case.planned.shares, parameter=0.0)
+    shares = msgspec.structs.replace(case.planned.shares, renyi=0.0)
     planned = msgspec.structs.replace(case.planned, shares=shares)
     plan = msgspec.structs.replace(plan, cases=(planned,))
     result = run(plan, [replace(case, planned=planned)]).results[0]
