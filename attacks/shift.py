@@ -80,7 +80,8 @@ class Shift:
         if not np.any(one != other):
             return Silent("no number differs without noise")
         weights = _whitened(layout.standard(rows), left, one - other)
-        words = f"how far {len(names)} numbers lie in the direction of the noiseless difference"
+        what = "a number" if len(names) == 1 else f"{len(names)} numbers"
+        words = f"place of {what} along the difference without noise"
         return ShiftScorer(layout, weights, words)
 
 

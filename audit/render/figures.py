@@ -42,8 +42,6 @@ def figures(planned: PlannedCase, result: CaseResult) -> list[tuple[str, str]]:
         ("Could have caught", could_have_caught(result)),
         ("Trials", _trials(planned, result)),
     ]
-    if result.parameter_lower is not None:
-        rows.insert(6, (f"Certified {result.claim.symbol}", floor(result.parameter_lower)))
     rows += _ladder(result)
     if max(result.exceptions) > 0:
         left, right = result.exceptions
