@@ -27,7 +27,7 @@ from audit.lock import sole_user
 from audit.once import Once
 from audit.plan import Case, Request, Settings, make_plan
 from audit.profiles import CI, PROFILES, with_tests
-from audit.progress import progress_of
+from audit.progress import progress_of, report_alone
 from audit.record import Finding, Plan, Record, write_record
 from audit.shard import parse_shard, shard_of
 from audit.summary import INTERRUPTED, annotated
@@ -120,7 +120,8 @@ def run(config: Config, options: RunOptions) -> int:
     old = baselines.read_baseline(options.baseline) if options.baseline else None
     pinned, targets = pins.pinned(options.targets)
     options = replace(options, targets=tuple(targets))
-    requests, notes = _gather(config, options, [request for request, _ in pinned])
+    with report_alone():
+        requests, notes = _gather(config, options, [request for request, _ in pinned])
     if options.one_run or options.canaries or options.guesses:
         return _run_once(requests, notes, old, outputs, options)
     settings = options.settings()
@@ -151,9 +152,10 @@ def _played(
     workers: Workers,
     options: RunOptions,
 ) -> Record:
-    record = play(plan, cases, workers)
-    if options.confirm and record.execution.complete:
-        record = confirm(record, requests, options.settings(), workers)
+    with report_alone():
+        record = play(plan, cases, workers)
+        if options.confirm and record.execution.complete:
+            record = confirm(record, requests, options.settings(), workers)
     return located(record, requests, options.config)
 
 
@@ -177,7 +179,9 @@ def _run_once(
         click.echo(once.describe())
         return 0
     with sole_user(options.out):
-        record = located(once.play(), requests, options.config)
+        with report_alone():
+            record = once.play()
+        record = located(record, requests, options.config)
         return _finish(record, notes, old, outputs, options)
 
 

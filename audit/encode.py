@@ -27,7 +27,8 @@ from audit.outcome import Raised as Raised
 
 Array = npt.NDArray[Any]
 
-_EXACT_INTEGERS = 2**53
+EXACT_INTEGERS = 2**53
+_LOW = 2**30 - 1  # what `audit.quantise` keeps
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _MOST_NUMBERS = 64
@@ -91,7 +92,7 @@ def _encode_text(text: str, path: str, leaves: dict[str, float]) -> None:
 def _encode_number(x: Any, path: str, leaves: dict[str, float]) -> str:
     if isinstance(x, complex):
         leaves[f"{path}.real"], leaves[f"{path}.imag"] = x.real, x.imag
-    elif isinstance(x, int) and abs(x) > _EXACT_INTEGERS:
+    elif isinstance(x, int) and abs(x) > EXACT_INTEGERS:
         leaves[path] = math.copysign(_to_float(abs(x)), 1 if x > 0 else -1)
         leaves[f"{path}.exact"] = category(hex(x))  # str() refuses more than 4,300 digits
     else:
@@ -149,12 +150,26 @@ def _encode_array(x: Array, path: str, leaves: dict[str, float], above: tuple[in
         parts = enumerate(x.ravel().tolist())
         inner = [encode(v, f"{path}[{i}]", leaves, above) for i, v in parts]
         return form + _summary(inner)
-    flat = x.astype(float)
+    flat, low = x.astype(float), low_bits(x)
     if x.dtype.kind in "mM":
         flat[np.isnat(x)] = np.nan
     for index in np.ndindex(x.shape):
-        leaves[path + "".join(f"[{i}]" for i in index)] = float(flat[index])
+        place = path + "".join(f"[{i}]" for i in index)
+        leaves[place] = float(flat[index])
+        if low is not None and not np.isnan(low[index]):
+            leaves[f"{place}.low"] = float(low[index])
     return form
+
+
+def low_bits(x: Array) -> Array | None:
+    """The lower 30 bits of entries that a float rounds, NaN for others; None if there are none."""
+    if x.dtype.kind not in "iumM" or x.dtype.itemsize < _USUAL_SIZE["i"]:
+        return None
+    whole = x if x.dtype.kind in "iu" else x.astype(np.int64)
+    rounded = (whole > EXACT_INTEGERS) | (whole < -EXACT_INTEGERS)
+    if x.dtype.kind in "mM":
+        rounded &= ~np.isnat(x)
+    return np.where(rounded, whole & whole.dtype.type(_LOW), np.nan) if rounded.any() else None
 
 
 def type_of(x: Array) -> str:

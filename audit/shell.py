@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -42,6 +43,7 @@ class ErrorGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; 2 for bad input, 3 when there can be no verdict, 130 on Ctrl-C."""
+        never_closed()
         same_text_everywhere()
         try:
             with terminable():
@@ -69,6 +71,13 @@ def crash(ctx: click.Context, error: BaseException) -> NoReturn:
         fail(ctx, f"{_told(error)}; make room and run again, with --resume after a run", 3)
     traceback.print_exception(error)
     fail(ctx, "dpaudit itself failed, so there is no verdict; please report it", 3)
+
+
+def never_closed() -> None:
+    """A service may start a program without standard streams; nobody reads, and nothing fails."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
 
 
 def same_text_everywhere() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from audit.encode import Array, category, encode
+from audit.encode import EXACT_INTEGERS, Array, category, encode
 from audit.outcome import raised
 from audit.view import Views, part_of
 
@@ -86,9 +85,10 @@ def _answer(action: Any) -> Answer:
         return math.nan, {}
     if isinstance(action, np.ndarray) and action.ndim == 0:
         action = action[()]
-    if isinstance(action, bool | int | float | np.bool_ | np.integer | np.floating):
-        with contextlib.suppress(OverflowError):
-            return float(action), {}
+    if isinstance(action, float | np.bool_ | np.floating):
+        return float(action), {}
+    if isinstance(action, int | np.integer) and abs(int(action)) <= EXACT_INTEGERS:
+        return float(action), {}
     leaves: dict[str, float] = {}
     form = encode(action, "", leaves)
     parts = dict(itertools.islice(leaves.items(), _MOST_PARTS))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from audit.encode import Array as Array
 from audit.encode import Raised as Raised
 from audit.encode import category as category
-from audit.encode import encode, type_of
+from audit.encode import encode, low_bits, type_of
 from audit.errors import MechanismError, UsageError
 from audit.outcome import MOST_ITEMS
 
@@ -215,6 +215,9 @@ def _from_arrays(columns: Mapping[str, Array], n: int) -> Views:
             numbers[f"{name}.real"], numbers[f"{name}.imag"] = column.real, column.imag
         else:
             numbers[name] = np.asarray(column, dtype=float)
+        low = low_bits(column)
+        if low is not None:
+            numbers[part_of(name, "low")] = low
     return Views(np.full(n, form, dtype=object), numbers)
 
 

@@ -1,6 +1,8 @@
 """Commands on records and names: report, accept, check, list, explain, schema, selftest."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -9,7 +11,7 @@ import pytest
 
 from audit import read_record, write_record
 from audit.rules import RULES
-from tests.cli.console import GIVEN, audit, run, target
+from tests.cli.console import GIVEN, audit, child, command, environment, run, target
 
 LEAK = (target("plain_word"), *GIVEN)
 NOISY = (target("noisy_block"), *GIVEN)
@@ -50,8 +52,8 @@ def test_report_does_not_merge_a_case_with_itself():
 @pytest.mark.parametrize("damage", ["", "{}", "[]", '{"schema_version": 1}', "\x00"])
 def test_a_damaged_record_is_refused(damage):
     Path("record.json").write_text(damage)
-    for command in ("report", "accept"):
-        outcome = audit(command, "record.json")
+    for word in ("report", "accept"):
+        outcome = audit(word, "record.json")
         assert outcome.code == 2
         assert "record.json: " in outcome.complaint
 
@@ -213,3 +215,28 @@ def test_selftest_fails_when_the_planted_bug_is_missed():
     outcome = audit("selftest", "calibration/laplace", "--trials", 300, "--jobs", 1)
     assert outcome.code == 3
     assert "FAIL  planted: calibration/laplace" in outcome.out
+
+
+LOUD = """import os
+print("import")
+def loud(data, rng):
+    print("trial")
+    os.write(1, b"raw")
+    return data + rng.laplace()
+"""
+LOUDLY = ("run", "loud:loud", *GIVEN, "--trials", 1000, "--out", "out", "-f", "json")
+
+
+def test_what_a_target_prints_is_no_part_of_the_report(tmp_path):
+    Path("loud.py").write_text(LOUD)
+    outcome = child(*LOUDLY, cwd=tmp_path, code=0)
+    assert json.loads(outcome.out) == json.loads(RECORD.read_bytes())
+    assert all(word in outcome.err for word in ("import", "trial", "raw"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+def test_closed_streams_do_not_fail_a_run(tmp_path):
+    Path("loud.py").write_text(LOUD)
+    closed = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command(*LOUDLY)]
+    assert not subprocess.run(closed, cwd=tmp_path, env=environment(), check=False).returncode
+    assert read_record(RECORD).execution.complete

@@ -194,6 +194,9 @@ def test_actions_of_any_kind_become_numbers_that_tell_them_apart():
     words = actions_of("low", "high", "low")
     assert words[0] == words[2] != words[1]
     assert np.isnan(actions_of(None, 1.0, 2.0)[0])
+    large = actions_of(2**62, 2**62 + 1, 2**53)
+    assert large[0] != large[1]
+    assert large[2] == 2**53
     ragged = actions_of([1.0], [1.0, 2.0], [1.0])
     assert ragged[0] == ragged[2] != ragged[1]
     reused = np.zeros(2)

@@ -73,6 +73,10 @@ PAIRS: list[tuple[Any, Any]] = [  # two outputs that an adversary can tell apart
     (Raised("ValueError"), "ValueError"),
     (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])),
     (np.array([1, 2]), np.array([1.0, 2.0])),
+    (np.array([1, 2**60]), np.array([1, 2**60 + 1])),
+    (np.int64(-(2**63)), np.int64(1 - 2**63)),
+    (np.uint64(2**64 - 1), np.uint64(2**64 - 2)),
+    (np.datetime64(10**18, "ns"), np.datetime64(10**18 + 1, "ns")),
     (np.array(["a", "b"]), np.array(["a", "c"])),
     (np.array([1.0, 2.0]), [1.0, 2.0]),
     (np.float64(1.0), 1.0),
@@ -340,3 +344,14 @@ def test_a_column_of_single_numbers_is_a_view_of_its_own():
         assert list(project(views, name, ()).columns) == ["value"]
     with pytest.raises(UsageError, match="without rounds to leave out; audit 'value'"):
         project(views, "value_after", ())
+
+
+@pytest.mark.parametrize("value", [2**62, -(2**62)])
+def test_integers_that_a_float_rounds_keep_their_low_bits_in_blocks(value):
+    """Whatever else is in the block: a small number in it has no such bits."""
+    views = collect({"ids": np.array([[value, 7], [value + 1, 7], [0, 7]])}, 3)
+    low = project(views, "ids_all", (0,))["ids:low"]
+    assert low[0, 0] != low[1, 0]
+    assert np.isnan(low[:, 1]).all()
+    assert np.isnan(low[2]).all()
+    assert "ids:low" not in collect({"ids": np.array([[7, 2**53]])}, 1).columns
