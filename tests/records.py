@@ -12,6 +12,7 @@ from audit.claim import (
     ApproxDp,
     GaussianDp,
     PureDp,
+    RenyiClaim,
     RenyiDp,
     ZeroConcentratedDp,
 )
@@ -30,6 +31,7 @@ from audit.record import (
     Summary,
     Verdict,
 )
+from audit.renyi import RenyiBet
 from audit.sequences import Rounds
 
 CLAIMS: tuple[AnyClaim, ...] = (
@@ -109,10 +111,25 @@ def one(name: str, claim: AnyClaim, role: Role, verdict: Verdict, seed: int = 0)
             epsilon=epsilon,
             delta=delta,
             test="ranked",
+            renyi=bet_on(posterior) if isinstance(claim, RenyiClaim) else None,
         ),
         counts=blocks,
         log_wealth=tuple(np.cumsum(rng.normal(3 * (true - epsilon), 0.4, 4)).tolist()),
         rounds=() if verdict == "blind" else (rounds(rng),),
+    )
+
+
+def bet_on(posterior: np.ndarray) -> RenyiBet:
+    """A bet against the divergence of order 2."""
+    return RenyiBet(
+        order=2.0,
+        left=True,
+        posterior=tuple(posterior.tolist()),
+        shrink=0.85,
+        cap=10.0,
+        anchor=1.5,
+        balance=0.8,
+        stake=0.4,
     )
 
 

@@ -32,9 +32,8 @@ def test_tight_mechanisms_are_wronged_no_more_often_than_stated(counts):
 def test_every_control_was_played_and_found_out(counts):
     assert set(counts["broken"]) == set(validity.broken())
     for name, found in counts["broken"].items():
-        assert found["seeds"] >= validity.seeds_of(name, 100)
-        least = 0.5 if name == validity.SLOWEST else 0.8  # an audit of more trials takes minutes
-        assert found["found"] >= least * found["seeds"], name
+        assert found["seeds"] >= 100
+        assert found["found"] >= 0.8 * found["seeds"], name
         assert 0 < found["trials"] <= validity.budget_of(name)
 
 

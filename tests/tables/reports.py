@@ -23,8 +23,8 @@ from audit.plan import Settings, make_plan
 from audit.record import CaseResult, Record, read_record, write_record
 from audit.render import render
 from audit.render.figures import rungs
-from audit.render.sentences import certified, label, smallest_caught
-from audit.render.wording import NOTHING, ceiling, number, tidy, whole
+from audit.render.sentences import caught, certified, label
+from audit.render.wording import NOTHING, number, tidy, whole
 from audit.workers import Workers
 
 FOLDER = Path("reports")
@@ -110,7 +110,7 @@ def row(result: CaseResult) -> tuple[str, ...]:
         result.view,
         *(NOTHING if step is None else number(step) for step in steps),
         certified(result, " of "),
-        ceiling(smallest_caught(result)[1]),
+        caught(result),
         label(result),
         whole(result.trials),
     )

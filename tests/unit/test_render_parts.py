@@ -138,7 +138,7 @@ def test_what_a_null_test_heard_is_named() -> None:
         assert result.silent == (words == "0")
 
 
-@pytest.mark.parametrize(("claim", "share"), [(CLAIMS[0], 0.5), (CLAIMS[2], 0.1)], ids=str)
+@pytest.mark.parametrize(("claim", "share"), [(CLAIMS[0], 0.5), (CLAIMS[2], 0.3)], ids=str)
 def test_the_drawn_bet_refutes_with_its_own_share_of_alpha(claim, share) -> None:
     record = record_of([one("case", claim, "subject", "refuted")])
     shares = divide(1e-3, claim, white_box=False)
