@@ -301,7 +301,8 @@ class _Case:
 
 def _reach(planned: PlannedCase) -> float | None:
     """What an ideal attack could catch: a function of the plan, not of what scouting chose."""
-    return smallest(reach(planned, *planned.claim.points()[0]))
+    points = planned.claim.points()  # none where a record states what no plan would take
+    return smallest(reach(planned, *points[0])) if points else None
 
 
 def _measured(result: CaseResult) -> float:
