@@ -10,10 +10,14 @@ from random import Random
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
+from audit.baseline import state_of
+from audit.claim import GaussianDp
 from tests.fuzz import targets
 from tests.fuzz.harness import ending, guarded
 from tests.fuzz.targets import TARGETS
+from tests.records import CLAIMS, one, record_of
 
 pytestmark = pytest.mark.skipif("sys.platform == 'win32'", reason="needs alarms and limits")
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*/*"))
@@ -48,3 +52,15 @@ def test_the_seeds_are_good_inputs(name: str) -> None:
     ):
         told = (ending(TARGETS[name], TARGETS[name].make(Random(i))) for i in range(6))
         assert "accepted" in told
+
+
+def test_a_record_that_claims_what_no_plan_would_take_is_compared() -> None:
+    """Its claim has no point to confront, so nothing is known of what could have been caught."""
+    record, claim = (
+        record_of([one("case", CLAIMS[2], "subject", "unrefuted")]),
+        GaussianDp(mu=268.0),
+    )
+    (planned,), (result,) = record.plan.cases, record.results
+    plan = replace(record.plan, cases=(replace(planned, claim=claim),))
+    record = replace(record, plan=plan, results=(replace(result, claim=claim),))
+    assert state_of(record).cases["case"].could_have_caught is None
