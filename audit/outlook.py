@@ -35,7 +35,11 @@ def has_room(found: Sequence[Frozen]) -> bool:
 
 
 def in_plain_sight(frozen: Frozen, planned: PlannedCase, spent: int) -> bool:
-    """Whether the betting test may be expected to refute within the trials already spent."""
+    """Whether a bet may be expected to refute within the trials already spent.
+
+    One against Renyi divergences grows at least as fast, and may have the larger share of alpha.
+    """
     if frozen.growth <= 0:
         return False
-    return -math.log(planned.shares.betting) / frozen.growth < spent
+    share = max(planned.shares.betting, planned.shares.renyi)
+    return -math.log(share) / frozen.growth < spent
