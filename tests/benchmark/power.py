@@ -145,7 +145,7 @@ def renyi_lines() -> Iterator[Line]:
         (True, 1.1, 50_000, 15_000),
         (False, 1.3, 20_000, 20_000),
     ):
-        terms = "" if own else ", by the best point of its profile"
+        terms = "" if own else ", by the best point of its profile, for comparison"
         yield Line(
             f"zCDP claim .5, truth {mu**2 / 2:.3g}: testifying runs until refuted{terms}",
             "runs",
