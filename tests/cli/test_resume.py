@@ -159,7 +159,7 @@ def test_blocks_of_other_code_do_not_count(empty_folder):
     assert len(keys) == 2
 
 
-MANY = ("run", *SLOW, "--trials", 150_000, "--no-early-stop")
+MANY = ("run", *SLOW, "--trials", 600_000, "--no-early-stop")
 
 
 def killed(moment, after_a_block):
