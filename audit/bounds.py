@@ -16,6 +16,7 @@ of its null.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -142,12 +143,19 @@ def ranked_epsilon(
     k, beta = revealed_allowance(trials, delta, alpha)
     v, w = np.maximum(np.cumsum(rights) - k, 0), np.cumsum(wrongs)
     target = -math.log(alpha - beta)
-    low, high = 0.0, LARGEST_EPSILON
-    if ranked_log_wealth(v, w, low) < target:
+    return last_rejected(lambda e: ranked_log_wealth(v, w, e) >= target, LARGEST_EPSILON)
+
+
+def last_rejected(
+    rejects: Callable[[float], bool], largest: float, *, precision: float = 1e-9
+) -> float:
+    """End of an interval [0, e) of rejected parameters, rounded down; 0 when 0 is not rejected."""
+    if not rejects(0.0):
         return 0.0
-    while high - low > 1e-9 * max(1.0, low):
+    low, high = 0.0, largest
+    while high - low > precision * max(1.0, low):
         middle = (low + high) / 2
-        low, high = (middle, high) if ranked_log_wealth(v, w, middle) >= target else (low, middle)
+        low, high = (middle, high) if rejects(middle) else (low, middle)
     return low
 
 

@@ -18,6 +18,7 @@ from audit.bounds import (
     Counts,
     clopper_pearson_lower,
     clopper_pearson_upper,
+    last_rejected,
 )
 from audit.errors import UsageError
 
@@ -86,14 +87,11 @@ def fixed_guesses_epsilon(
         raise UsageError(
             f"expected right <= guesses <= trials, got {right}, {guesses} and {trials}"
         )
-    low, high = 0.0, LARGEST_EPSILON
-    if _mixture_p_value(right, guesses, trials, low, delta) > alpha:
-        return 0.0
-    while high - low > 1e-10 * max(1.0, low):
-        middle = (low + high) / 2
-        rejected = _mixture_p_value(right, guesses, trials, middle, delta) <= alpha
-        low, high = (middle, high) if rejected else (low, middle)
-    return low
+
+    def rejects(epsilon: float) -> bool:
+        return _mixture_p_value(right, guesses, trials, epsilon, delta) <= alpha
+
+    return last_rejected(rejects, LARGEST_EPSILON, precision=1e-10)
 
 
 def _mixture_p_value(right: int, guesses: int, trials: int, epsilon: float, delta: float) -> float:

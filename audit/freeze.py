@@ -16,7 +16,7 @@ from scipy import special
 
 from audit import bounds
 from audit.attack import Attack, Game, Scorer
-from audit.claim import AnyClaim, RenyiClaim
+from audit.claim import AnyClaim
 from audit.errors import UsageError
 from audit.evidence import Counts, tabulate
 from audit.posterior import Posterior, Sample, largest_of, posteriors_of
@@ -167,10 +167,10 @@ def _belief(sample: Sample, posterior: Posterior) -> Belief:
 
 def with_renyi_bet(choice: Choice, belief: Belief, planned: PlannedCase) -> Choice:
     """The choice with its bet against the Renyi divergences that the claim limits, if it does."""
-    claim, alpha = planned.claim, planned.shares.renyi
-    if not isinstance(claim, RenyiClaim) or alpha <= 0:
+    claim, trials = planned.divergences, sum(planned.blocks)
+    if claim is None:
         return choice
-    bet = renyi_bet(belief, claim, trials=sum(planned.blocks), alpha=alpha)
+    bet = renyi_bet(belief, claim, trials=trials, alpha=planned.shares.renyi)
     return msgspec.structs.replace(choice, renyi=bet)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from audit import bounds
-from audit.claim import GaussianDp, RenyiClaim
+from audit.claim import GaussianDp
 from audit.dispersion import blocks_agree
 from audit.evidence import Counts, Evidence
 from audit.findings import disagreement, promise_broken, with_findings
@@ -67,8 +67,8 @@ def _renyi_path(
     planned: PlannedCase, choice: Choice, prefixes: Counts
 ) -> npt.NDArray[np.float64] | None:
     """Log-wealth of the bet against what the claim allows; None for other claims."""
-    bet, claim = choice.renyi, planned.claim
-    if bet is None or not isinstance(claim, RenyiClaim) or planned.shares.renyi <= 0:
+    bet, claim = choice.renyi, planned.divergences
+    if bet is None or claim is None:
         return None
     return renyi_log_wealth(prefixes, bet, claim.divergence_at(bet.order))
 
@@ -154,8 +154,8 @@ def reach(planned: PlannedCase, epsilon: float, delta: float) -> dict[str, float
 
 def parameter_reach(planned: PlannedCase) -> float | None:
     """Smallest parameter of a claim about Renyi divergences that could show as a violation."""
-    claim, trials, shares = planned.claim, sum(planned.blocks), planned.shares
-    if not isinstance(claim, RenyiClaim) or shares.renyi <= 0:
+    claim, trials, shares = planned.divergences, sum(planned.blocks), planned.shares
+    if claim is None:
         return None
     ways = {"by the bet": renyi_reach(claim, trials, shares.renyi)}
     if isinstance(claim, GaussianDp):
@@ -220,10 +220,10 @@ def certified_mu(choice: Choice, total: Counts, alpha: float, seed: int) -> floa
 
 def _renyi_parameter(planned: PlannedCase, choice: Choice, prefixes: Counts) -> float | None:
     """Certified parameter of a claim about Renyi divergences; None for other claims."""
-    bet, claim, alpha = choice.renyi, planned.claim, planned.shares.renyi
-    if bet is None or not isinstance(claim, RenyiClaim) or alpha <= 0:
+    bet, claim = choice.renyi, planned.divergences
+    if bet is None or claim is None:
         return None
-    divergence = renyi_divergence(prefixes, bet, alpha)
+    divergence = renyi_divergence(prefixes, bet, planned.shares.renyi)
     return claim.parameter_at(bet.order, divergence)
 
 

@@ -318,12 +318,9 @@ class Played:
     def run_alone(self, data: Any, rng: np.random.Generator) -> Views | dict[str, Array]:
         """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
         shown = Shown()
-        try:
-            return self._serve(data, 1, rng, shown)
-        except NO_OUTCOME:
-            raise
-        except FAILURES as error:
-            return views_of([shown.end(error)], len(stream_of(data)), self.column)
+        with shown.kept():
+            emitted = self._serve(data, 1, rng, shown)
+        return views_of([shown], len(stream_of(data)), self.column) if shown.form else emitted
 
     def _serve(self, data: Any, n: int, rng: np.random.Generator, shown: Shown) -> dict[str, Array]:
         """Play all rounds; `shown` has those of the first trial if the policy raises."""

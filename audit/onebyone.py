@@ -12,7 +12,7 @@ import numpy as np
 
 from audit.claim import AnyClaim
 from audit.errors import UsageError
-from audit.outcome import FAILURES, LAZY, NO_OUTCOME, require_run
+from audit.outcome import LAZY, require_run
 from audit.ownstate import borrowed, reseed, seed_globals
 from audit.pair import Pair
 from audit.rounds import stream_of
@@ -86,13 +86,8 @@ class OneByOne:
     def run_alone(self, data: Any, rng: np.random.Generator) -> Views:
         """Play one trial; when it raises, that ends it, and it keeps what it had shown."""
         shown = Shown()
-        try:
-            with borrowed(mute=self.mute):
-                self._serve(data, rng.spawn(1)[0], shown)
-        except NO_OUTCOME:
-            raise
-        except FAILURES as error:
-            shown.end(error)
+        with shown.kept(), borrowed(mute=self.mute):
+            self._serve(data, rng.spawn(1)[0], shown)
         return views_of([shown], len(stream_of(data)), self.column or "actions")
 
     def _serve(self, data: Any, rng: np.random.Generator, shown: Shown) -> None:

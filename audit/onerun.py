@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from audit.bounds import LARGEST_EPSILON
+from audit.bounds import LARGEST_EPSILON, last_rejected
 from audit.claim import Claim, GaussianDp
 from audit.errors import UsageError
 
@@ -128,7 +128,7 @@ def one_run_epsilon(
     Raises:
         UsageError: Unless ``0 <= right <= guesses <= canaries``.
     """
-    return _last_rejected(
+    return last_rejected(
         lambda e: one_run_rejects(right, guesses, canaries, e, alpha, delta=delta, test=test),
         LARGEST_EPSILON,
     )
@@ -198,7 +198,7 @@ def one_run_mu(right: int, guesses: int, canaries: int, alpha: float) -> float:
         curve = partial(_gaussian_curve, mu)
         return trade_off_rejects(curve, right, guesses, canaries, alpha)
 
-    return _last_rejected(rejects, LARGEST_MU)
+    return last_rejected(rejects, LARGEST_MU)
 
 
 def _check_counts(right: int, guesses: int, canaries: int) -> None:
@@ -268,14 +268,3 @@ def _polygon_of(points: Sequence[tuple[float, float]]) -> Curve:
 
 def _polygon(tangents: Sequence[tuple[float, float]], x: float) -> float:
     return max(0.0, *(max(1 - d - o * (1 - x), (x - d) / o) for o, d in tangents))
-
-
-def _last_rejected(rejects: Callable[[float], bool], largest: float) -> float:
-    """End of an interval [0, e) of rejected parameters, rounded down."""
-    if not rejects(0.0):
-        return 0.0
-    low, high = 0.0, largest
-    while high - low > 1e-9 * max(1.0, low):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejects(middle) else (low, middle)
-    return low

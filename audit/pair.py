@@ -60,7 +60,7 @@ class Pair:
     def alike(self) -> bool:
         """Whether both inputs are known to be the same, so that nothing could tell them apart."""
         try:
-            sides = [msgspec.json.encode(x, enc_hook=_listed) for x in (self.left, self.right)]
+            sides = [msgspec.json.encode(x, enc_hook=listed) for x in (self.left, self.right)]
         except (TypeError, ValueError, RecursionError):
             return self.left is self.right
         return sides[0] == sides[1]
@@ -97,7 +97,12 @@ class Pair:
         return "one record" if self.records == 1 else f"one to {self.records} records"
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
+    """Arrays and numbers of numpy as JSON knows them.
+
+    Raises:
+        TypeError: For anything else.
+    """
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise TypeError(type(value).__name__)

@@ -17,7 +17,7 @@ from audit.domain import Domain, Proposer
 from audit.errors import UsageError
 from audit.mechanism import Mechanism, capability
 from audit.numbers import number, whole
-from audit.pair import Pair
+from audit.pair import Pair, listed
 from audit.promise import own_pairs
 from audit.quantise import BITS
 from audit.record import PairSummary, Plan, PlannedCase, Role
@@ -270,16 +270,10 @@ def summarise_pair(pair: Pair, longest: int = _LONGEST_INPUT) -> PairSummary:
 def as_json(data: Any, longest: int = _LONGEST_INPUT) -> str:
     """`data` as JSON for reading and pasting, cut to `longest` characters."""
     try:
-        text = msgspec.json.encode(data, enc_hook=_plain).decode()
+        text = msgspec.json.encode(data, enc_hook=listed).decode()
     except (TypeError, ValueError, msgspec.EncodeError):
         text = repr(data)
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    raise TypeError(type(value).__name__)
 
 
 def _command(request: Request, settings: Settings, trials: int, alpha: float) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from audit.claim import AnyClaim
+from audit.claim import AnyClaim, RenyiClaim
 
 Role = Literal["subject", "control", "informational", "null"]
 Probability = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -95,6 +95,13 @@ class PlannedCase(msgspec.Struct, frozen=True, kw_only=True):
     group: Annotated[int, msgspec.Meta(ge=1)] = 1
     parameters: dict[str, float] = {}
     column: str = ""
+
+    @property
+    def divergences(self) -> RenyiClaim | None:
+        """The claim, when the Renyi divergences that it limits are bet against; else None."""
+        if isinstance(self.claim, RenyiClaim) and self.shares.renyi > 0:
+            return self.claim
+        return None
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

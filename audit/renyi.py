@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from audit.bounds import last_rejected
 from audit.claim import RenyiClaim
 from audit.evidence import Counts
 
@@ -119,17 +120,11 @@ def renyi_divergence(prefixes: Counts, bet: RenyiBet, alpha: float) -> float:
         The largest divergence rejected, at least 0 and at most 200.
     """
 
-    def rejected(divergence: float) -> bool:
+    def rejects(divergence: float) -> bool:
         wealth = renyi_log_wealth(prefixes, bet, divergence)
         return alpha > 0 and len(wealth) > 0 and bool(wealth.max() >= -math.log(alpha))
 
-    low, high = 0.0, LARGEST_DIVERGENCE
-    if not rejected(low):
-        return 0.0
-    while high - low > 1e-9 * max(1.0, low):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return last_rejected(rejects, LARGEST_DIVERGENCE)
 
 
 def renyi_bet(belief: Belief, claim: RenyiClaim, *, trials: int, alpha: float) -> RenyiBet:
@@ -162,7 +157,7 @@ def renyi_bet(belief: Belief, claim: RenyiClaim, *, trials: int, alpha: float) -
 
 @dataclass(frozen=True)
 class Growth:
-    """What a Gaussian mechanism pays a bet per trial: mean and standard deviation."""
+    """Log-wealth that a trial adds to a bet: mean and standard deviation."""
 
     mean: float
     spread: float

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from audit.encode import EXACT_INTEGERS, Array, category, encode
-from audit.outcome import raised
+from audit.outcome import FAILURES, NO_OUTCOME, raised
 from audit.view import Views, part_of
 
 _MOST_PARTS = 256
@@ -41,7 +42,17 @@ class Shown:
         self.answers.append(_answer(action))
         return self.answers[-1][0]
 
-    def end(self, error: BaseException) -> Shown:
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[None]:
+        """An exception of the policy ends the trial, which keeps what it had shown."""
+        try:
+            yield
+        except NO_OUTCOME:
+            raise
+        except FAILURES as error:
+            self.end(error)
+
+    def end(self, error: BaseException) -> None:
         """The policy raised: what the customer of this round is told, and no more."""
         leaves: dict[str, float] = {}
         self.form = encode(raised(error), _ENDED, leaves)
@@ -49,7 +60,6 @@ class Shown:
         if self.served == len(self.answers):
             self.answers.append((math.nan, {}))
         self.answers[self.served][1].update(told)
-        return self
 
 
 def views_of(trials: Sequence[Shown], rounds: int, column: str) -> Views:
